@@ -1,0 +1,1 @@
+"""The verified rule library: one rule a line, sorted."""

@@ -1,0 +1,1 @@
+"""Operator specifications: one operator a file, holding its types, meaning, axioms and ONNX spelling."""

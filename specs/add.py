@@ -1,0 +1,16 @@
+"""Element-wise addition with NumPy broadcasting."""
+
+from taso_opt.spec import Operator, axiom, plain_spelling
+from taso_opt.spec.shapes import broadcast
+
+
+def evaluate(xp, x, y):
+    return xp.add(x, y)
+
+
+OPERATOR = Operator("Add", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Add"), arity=2, commutative=True)
+
+
+@axiom("x: *b n; y: *b n; z: n", "x: *b n; y: n; z: n", "x: *a; y: *a; z: ")
+def add_is_associative(op, x: "*a", y: "*a", z: "*a"):
+    return op.Add(x, op.Add(y, z)), op.Add(op.Add(x, y), z)

@@ -1,0 +1,108 @@
+"""Average pooling over spatial axes in floor mode; whether padding counts is an attribute, as in ONNX."""
+
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec.shapes import check_pooling_pads, window_outputs
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
+
+SQUARE = tuple(
+    {"kernel": kernel, "strides": strides, "pads": pads, "count_include_pad": counted}
+    for kernel, strides, pads, counted in (
+        ((2, 2), (2, 2), (0, 0, 0, 0), 0),
+        ((3, 3), (1, 1), (1, 1, 1, 1), 0),
+        ((3, 3), (1, 1), (1, 1, 1, 1), 1),
+        ((3, 3), (2, 2), (0, 0, 0, 0), 0),
+    )
+)
+
+ANY = tuple(
+    {"strides": ANY_WINDOWS["strides"], "pads": ANY_WINDOWS["pads"], **ANY_KERNEL, "count_include_pad": counted}
+    for counted in (0, 1)
+)
+
+
+def infer(x, kernel, strides, pads, count_include_pad):
+    if x.rank != len(kernel) + 2:
+        raise TypeMismatch(f"expected an image of rank {len(kernel) + 2} for AveragePool, found {x}")
+    check_pooling_pads(kernel, pads)
+    spatial = window_outputs(x.shape[2:], kernel, strides, pads, (1,) * len(kernel))
+    return TensorType(x.dtype, (*x.shape[:2], *spatial))
+
+
+def evaluate(xp, x, kernel, strides, pads, count_include_pad):
+    windows = xp.windows(padded(xp, x, pads), kernel, strides, (1,) * len(kernel))
+    weights = _weights(xp.shape(x)[2:], kernel, strides, pads, count_include_pad)
+    return xp.scale(xp.sum(windows, tuple(range(-len(kernel), 0))), weights)
+
+
+def _weights(sizes, kernel, strides, pads, count_include_pad):
+    """One over the number of elements that each window averages."""
+    half = len(kernel)
+    counts = []
+    for axis, (size, width, stride) in enumerate(zip(sizes, kernel, strides, strict=True)):
+        begin, end = pads[axis], pads[axis + half]
+        starts = range(-begin, size + end - width + 1, stride)
+        if count_include_pad:
+            counts.append([width for _ in starts])
+        else:
+            counts.append([min(start + width, size) - max(start, 0) for start in starts])
+    total = reduce(np.multiply.outer, [np.array(count, dtype=object) for count in counts])
+    return np.vectorize(lambda count: Fraction(1, int(count)), otypes=[object])(total)
+
+
+def read(op, node):
+    kernel = tuple(node.attribute("kernel_shape", ()))
+    dilated = any(step != 1 for step in node.attribute("dilations", []))
+    if node.attribute("ceil_mode", 0) or dilated or not kernel:
+        return None
+    windows = read_windows(node, kernel)
+    if windows is None:
+        return None
+    del windows["dilations"]
+    counted = int(node.attribute("count_include_pad", 0)) if any(windows["pads"]) else 0
+    return op.AveragePool(node.inputs[0], kernel=kernel, **windows, count_include_pad=counted)
+
+
+def write(term, context):
+    attributes = {name: value if isinstance(value, int) else list(value) for name, value in term.attributes}
+    attributes["kernel_shape"] = attributes.pop("kernel")
+    return OnnxCall("AveragePool", term.args, attributes)
+
+
+OPERATOR = Operator(
+    "AveragePool",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling(("AveragePool",), read, write),
+    arity=1,
+    choices={"image": SQUARE},
+)
+
+
+@axiom(windows=ANY)
+def averagepool_of_joined_channels(op, x: "n c h w", y: "n d h w", windows):
+    joined = op.Concat(op.AveragePool(x, **windows), op.AveragePool(y, **windows), axis=-3)
+    return joined, op.AveragePool(op.Concat(x, y, axis=-3), **windows)
+
+
+@axiom(windows=ANY)
+def averagepool_of_a_larger_batch(op, x: "n c h w", y: "m c h w", windows):
+    joined = op.Concat(op.AveragePool(x, **windows), op.AveragePool(y, **windows), axis=-4)
+    return joined, op.AveragePool(op.Concat(x, y, axis=-4), **windows)
+
+
+@axiom(windows=ANY)
+def averagepool_of_add(op, x: "n c h w", y: "n c h w", windows):
+    added = op.Add(op.AveragePool(x, **windows), op.AveragePool(y, **windows))
+    return op.AveragePool(op.Add(x, y), **windows), added
+
+
+@axiom(windows=ANY)
+def averagepool_of_scaled_image(op, x: "n c h w", s: "", windows):
+    return op.AveragePool(op.Mul(x, s), **windows), op.Mul(op.AveragePool(x, **windows), s)

@@ -1,0 +1,26 @@
+"""Element-wise multiplication with NumPy broadcasting."""
+
+from taso_opt.spec import Operator, axiom, plain_spelling
+from taso_opt.spec.shapes import broadcast
+
+
+def evaluate(xp, x, y):
+    return xp.multiply(x, y)
+
+
+OPERATOR = Operator("Mul", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Mul"), arity=2, commutative=True)
+
+
+@axiom("x: *b n; y: *b n; z: n", "x: *b n; y: n; z: n", "z: ")
+def mul_is_associative(op, x: "*a", y: "*a", z: "*a"):
+    return op.Mul(x, op.Mul(y, z)), op.Mul(op.Mul(x, y), z)
+
+
+@axiom("x: *b n; y: *b n; z: n", "z: ", "x: *b n; y: n; z: n", "x: *b n; y: n; z: *b n")
+def mul_distributes_over_add(op, x: "*a", y: "*a", z: "*a"):
+    return op.Mul(op.Add(x, y), z), op.Add(op.Mul(x, z), op.Mul(y, z))
+
+
+@axiom("x: *b n; y: *b n; z: n", "z: ", "x: *b n; y: n; z: n")
+def mul_distributes_over_sub(op, x: "*a", y: "*a", z: "*a"):
+    return op.Mul(op.Sub(x, y), z), op.Sub(op.Mul(x, z), op.Mul(y, z))

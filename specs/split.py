@@ -1,0 +1,144 @@
+"""Split along an axis counted from the end into parts of the given sizes."""
+
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from taso_opt.core.dims import symbol
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec.elementwise import CONCAT_AXES, items
+from taso_opt.spec.shapes import axis_from_end, is_star
+
+N, P, Q = symbol("n"), symbol("p"), symbol("q")
+
+
+def infer(x, axis, sizes):
+    if not -x.rank <= axis < 0 or any(is_star(dim) for dim in x.shape[axis:]):
+        raise TypeMismatch(f"expected a tensor with axis {axis} for Split, found {x}")
+    if reduce(add, sizes) != x.shape[axis]:
+        raise TypeMismatch(f"expected sizes that sum to {x.shape[axis]} for Split, found {list(sizes)}")
+    at = axis + x.rank
+    return tuple(TensorType(x.dtype, (*x.shape[:at], size, *x.shape[at + 1 :])) for size in sizes)
+
+
+def evaluate(xp, x, axis, sizes):
+    stops = np.cumsum(sizes)
+    return tuple(xp.slice(x, axis, int(stop - size), int(stop)) for stop, size in zip(stops, sizes, strict=True))
+
+
+def read(op, node):
+    kind = node.types[0]
+    if kind is None:
+        return None
+    axis = axis_from_end(node.attribute("axis", 0), kind.rank)
+    sizes = _sizes(node, kind.shape[axis])
+    if sizes is None:
+        return None
+    split = op.Split(node.inputs[0], axis=axis, sizes=sizes)
+    return tuple(op.item(split, index) for index in range(len(sizes)))
+
+
+def _sizes(node, total):
+    if len(node.inputs) > 1 and node.inputs[1] is not None:
+        return None if node.constants[1] is None else tuple(int(size) for size in node.constants[1])
+    if "split" in node.attributes:
+        return tuple(int(size) for size in node.attributes["split"])
+    if not isinstance(total, int):
+        return None
+    chunk = -(-total // node.output_count)
+    return tuple(min(chunk, total - chunk * index) for index in range(node.output_count))
+
+
+def write(term, context):
+    sizes = term.attribute("sizes")
+    if not all(isinstance(size, int) for size in sizes):
+        return None
+    axis = term.attribute("axis") + context.type_of(term.args[0]).rank
+    if context.opset < 13:
+        return OnnxCall("Split", term.args, {"axis": axis, "split": list(sizes)}, len(sizes))
+    return OnnxCall("Split", (*term.args, np.array(sizes, np.int64)), {"axis": axis}, len(sizes))
+
+
+OPERATOR = Operator(
+    "Split",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling(("Split",), read, write),
+    arity=1,
+    arithmetic=False,
+    outputs=2,
+)
+
+
+@axiom(axis=CONCAT_AXES)
+def split_undoes_concat(op, x: "*b @n", y: "*b @p", axis):
+    return items(op.Split(op.Concat(x, y, axis=axis), axis=axis, sizes=(N, P))), (x, y)
+
+
+@axiom(axis=CONCAT_AXES)
+def concat_undoes_split(op, x: "*b @n+p", axis):
+    return op.Concat(*items(op.Split(x, axis=axis, sizes=(N, P))), axis=axis), x
+
+
+@axiom(axis=CONCAT_AXES)
+def split_of_three_is_nested(op, x: "*b @n+p+q", axis):
+    whole = op.Split(x, axis=axis, sizes=(N, P, Q))
+    head, last = items(op.Split(x, axis=axis, sizes=(N + P, Q)))
+    return tuple(op.item(whole, part) for part in range(3)), (*items(op.Split(head, axis=axis, sizes=(N, P))), last)
+
+
+@axiom(axis=CONCAT_AXES)
+def split_of_add(op, x: "*b @n+p", y: "*b @n+p", axis):
+    return _elementwise(op, "Add", x, y, axis)
+
+
+@axiom(axis=CONCAT_AXES)
+def split_of_sub(op, x: "*b @n+p", y: "*b @n+p", axis):
+    return _elementwise(op, "Sub", x, y, axis)
+
+
+@axiom(axis=CONCAT_AXES)
+def split_of_mul(op, x: "*b @n+p", y: "*b @n+p", axis):
+    return _elementwise(op, "Mul", x, y, axis)
+
+
+@axiom("y: ")
+def split_rows_share_a_bias(op, x: "*b n+p m", y: "m"):
+    parts = items(op.Split(x, axis=-2, sizes=(N, P)))
+    return items(op.Split(op.Add(x, y), axis=-2, sizes=(N, P))), tuple(op.Add(part, y) for part in parts)
+
+
+@axiom("y: ")
+def split_rows_share_a_scale(op, x: "*b n+p m", y: "m"):
+    parts = items(op.Split(x, axis=-2, sizes=(N, P)))
+    return items(op.Split(op.Mul(x, y), axis=-2, sizes=(N, P))), tuple(op.Mul(part, y) for part in parts)
+
+
+@axiom("y: k m")
+def split_rows_share_a_right_factor(op, x: "*b n+p k", y: "*b k m"):
+    parts = items(op.Split(x, axis=-2, sizes=(N, P)))
+    return items(op.Split(op.MatMul(x, y), axis=-2, sizes=(N, P))), tuple(op.MatMul(part, y) for part in parts)
+
+
+@axiom("y: k n+p")
+def split_columns_share_a_left_factor(op, x: "*b m k", y: "*b k n+p"):
+    parts = items(op.Split(y, axis=-1, sizes=(N, P)))
+    return items(op.Split(op.MatMul(x, y), axis=-1, sizes=(N, P))), tuple(op.MatMul(x, part) for part in parts)
+
+
+@axiom()
+def transpose_of_split_columns(op, x: "*b m n+p"):
+    swap = (-1, -2)
+    parts = items(op.Split(x, axis=-1, sizes=(N, P)))
+    moved = items(op.Split(op.Transpose(x, perm=swap), axis=-2, sizes=(N, P)))
+    return moved, tuple(op.Transpose(part, perm=swap) for part in parts)
+
+
+def _elementwise(op, name, x, y, axis):
+    f = getattr(op, name)
+    left = items(op.Split(x, axis=axis, sizes=(N, P)))
+    right = items(op.Split(y, axis=axis, sizes=(N, P)))
+    return items(op.Split(f(x, y), axis=axis, sizes=(N, P))), tuple(f(a, b) for a, b in zip(left, right, strict=True))

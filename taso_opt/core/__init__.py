@@ -1,0 +1,1 @@
+"""Types, terms, graphs and rules: the words that all stages share."""

@@ -1,0 +1,177 @@
+"""Sizes of tensor axes: plain integers, or polynomials over named symbols such as `n`, `n+p` or `m*k`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+STAR = "*"
+"""A symbol whose name starts with a star stands for any number of adjacent axes (`*b` in `x[*b, m, k]`).
+
+Inference treats it as one axis. That is sound because operators never look inside it: merging the axes that it
+stands for into one is a bijection that commutes with every operator whose attributes count axes from the end.
+"""
+
+Monomial = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A polynomial with integer coefficients: `terms` maps each sorted monomial to its coefficient."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @property
+    def is_star(self) -> bool:
+        """Whether this is a lone star symbol."""
+        name = self.symbol
+        return name is not None and name.startswith(STAR)
+
+    @property
+    def symbol(self) -> str | None:
+        """The name when this is a lone symbol, else None."""
+        if len(self.terms) != 1:
+            return None
+        monomial, coefficient = self.terms[0]
+        return monomial[0] if coefficient == 1 and len(monomial) == 1 else None
+
+    def symbols(self) -> tuple[str, ...]:
+        """Every symbol that occurs, in order of first occurrence."""
+        return tuple(dict.fromkeys(name for monomial, _ in self.terms for name in monomial))
+
+    def __add__(self, other: Dim) -> Dim:
+        merged = dict(self.terms)
+        for monomial, coefficient in _terms(other):
+            merged[monomial] = merged.get(monomial, 0) + coefficient
+        return _size(merged)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return _size({monomial: -coefficient for monomial, coefficient in self.terms})
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + -other
+
+    def __rsub__(self, other: int) -> Dim:
+        return -self + other
+
+    def __mul__(self, other: Dim) -> Dim:
+        product: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in _terms(other):
+                monomial = tuple(sorted(left + right))
+                product[monomial] = product.get(monomial, 0) + a * b
+        return _size(product)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: Dim) -> Dim:
+        """Exact division stays a polynomial; anything else becomes one opaque symbol named after itself."""
+        return divide(self, divisor)
+
+    def __rfloordiv__(self, dividend: int) -> Dim:
+        return divide(dividend, self)
+
+    def __str__(self) -> str:
+        parts = []
+        for monomial, coefficient in self.terms:
+            factors = "*".join(monomial)
+            parts.append(str(coefficient) if not monomial else factors if coefficient == 1 else f"{coefficient}*{factors}")
+        return "+".join(parts).replace("+-", "-")
+
+    __repr__ = __str__
+
+
+Dim = int | Size
+
+
+def symbol(name: str) -> Size:
+    """The size that consists of one symbol."""
+    return Size((((name,), 1),))
+
+
+def divide(dividend: Dim, divisor: Dim) -> Dim:
+    """Floor division: exact where every term is divisible, else one opaque symbol named after the quotient."""
+    if isinstance(dividend, int) and isinstance(divisor, int):
+        return dividend // divisor
+    factor, name = (divisor, None) if isinstance(divisor, int) else (1, divisor.symbol)
+    if isinstance(divisor, int) or name is not None:
+        terms = _terms(dividend)
+        if all(coefficient % factor == 0 and (name is None or name in monomial) for monomial, coefficient in terms):
+            return _size({_without(monomial, name): coefficient // factor for monomial, coefficient in terms})
+    return symbol(f"floor(({dividend})/({divisor}))")
+
+
+def product(dims: tuple[Dim, ...]) -> Dim:
+    """The number of elements of a shape."""
+    total: Dim = 1
+    for dim in dims:
+        total = dim * total
+    return total
+
+
+def bind(dim: Dim, values: Mapping[str, int]) -> Dim:
+    """Replace the symbols that `values` names by integers."""
+    return substitute(dim, lambda name: values.get(name))
+
+
+def substitute(dim: Dim, replacement: Callable[[str], Dim | None]) -> Dim:
+    """Replace every symbol by what `replacement` returns for it, keeping those for which it returns None."""
+    if isinstance(dim, int):
+        return dim
+    total: Dim = 0
+    for monomial, coefficient in dim.terms:
+        factor: Dim = coefficient
+        for name in monomial:
+            found = replacement(name)
+            factor = (symbol(name) if found is None else found) * factor
+        total = factor + total if isinstance(factor, Size) else total + factor
+    return total
+
+
+_TERM = re.compile(r"[+-]?[^+-]+")
+
+
+def parse_dim(text: str) -> Dim:
+    """Read what `str` of a size writes: integers, symbols, `*`-products and `+`-sums; ValueError otherwise."""
+    compact = text.replace(" ", "")
+    if compact.startswith(STAR):
+        return symbol(_symbol_name(compact))
+    if not compact or "".join(_TERM.findall(compact)) != compact:
+        raise ValueError(f"expected a size such as 4, n or n+p, found {text!r}")
+    total: Dim = 0
+    for term in _TERM.findall(compact):
+        sign = -1 if term[0] == "-" else 1
+        factor: Dim = sign
+        for piece in term.lstrip("+-").split("*"):
+            factor = (int(piece) if piece.isdecimal() else symbol(_symbol_name(piece))) * factor
+        total = total + factor
+    return total
+
+
+def _symbol_name(text: str) -> str:
+    if not re.fullmatch(r"\*?[A-Za-z_][A-Za-z0-9_]*", text):
+        raise ValueError(f"expected the name of a size, found {text!r}")
+    return text
+
+
+def _terms(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
+    return dim.terms if isinstance(dim, Size) else (((), dim),)
+
+
+def _without(monomial: Monomial, name: str | None) -> Monomial:
+    if name is None:
+        return monomial
+    at = monomial.index(name)
+    return monomial[:at] + monomial[at + 1 :]
+
+
+def _size(terms: dict[Monomial, int]) -> Dim:
+    kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    if not kept:
+        return 0
+    if set(kept) == {()}:
+        return kept[()]
+    return Size(tuple(sorted(kept.items(), key=lambda entry: (entry[0] == (), entry[0]))))

@@ -1,0 +1,82 @@
+"""Rules: proved equations between two graphs over typed variables, and the certificates that make them trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from taso_opt.core.term import Term, Var, operator_count, variables
+
+
+class FpClass(StrEnum):
+    """How far floating-point results of the two sides of a rule may differ."""
+
+    E0 = "E0"
+    """Bit-exact: only data moves."""
+    E1 = "E1"
+    """The same operations for each element."""
+    E2 = "E2"
+    """Sums or products are associated or distributed differently."""
+    E3 = "E3"
+    """As E2, with constants folded and rounded ahead of time."""
+    E4 = "E4"
+    """May create an infinity or NaN that the source did not have."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What makes a rule true: the axioms that its proof uses, the engine that found it, the digest of the specs."""
+
+    axioms: tuple[str, ...]
+    engine: str
+    specs: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """TASO's graph substitution: two tuples of outputs over the same variables, equal in pairs.
+
+    The types of the variables are the preconditions: a match must give every variable a type that fits its scheme
+    (`x[*b, m, k]`), with one size for each symbol throughout the rule.
+    """
+
+    source: tuple[Term, ...]
+    target: tuple[Term, ...]
+    name: str = field(default="", compare=False)
+    fp_class: FpClass = field(default=FpClass.E2, compare=False)
+    certificate: Certificate | None = field(default=None, compare=False)
+
+    @property
+    def variables(self) -> list[Var]:
+        """The variables of both sides, in order of first occurrence."""
+        return variables((*self.source, *self.target))
+
+    @property
+    def size(self) -> int:
+        """The number of operators of the larger side."""
+        return max(operator_count(self.source), operator_count(self.target))
+
+    def reversed(self) -> Rule:
+        """The same equation read from right to left."""
+        return Rule(self.target, self.source, self.name, self.fp_class, self.certificate)
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """A library of rules; each is an equation and may be used in both directions."""
+
+    rules: tuple[Rule, ...]
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def directed(self) -> Iterator[Rule]:
+        """Every rule in every direction whose source mentions all variables of its target."""
+        for rule in self.rules:
+            for one_way in (rule, rule.reversed()):
+                if set(variables(one_way.target)) <= set(variables(one_way.source)):
+                    yield one_way

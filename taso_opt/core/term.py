@@ -1,0 +1,212 @@
+"""Terms: immutable, interned nodes of tensor programs, shared by models, rules and the enumerator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import TypeAlias, TypeVar, Union
+from weakref import WeakValueDictionary
+
+from taso_opt.core.dims import Size
+from taso_opt.core.types import TensorType
+
+_N = TypeVar("_N", bound="_Node")
+Scalar: TypeAlias = int | float | str | Size | TensorType
+Attribute: TypeAlias = Union[Scalar, tuple["Attribute", ...]]
+Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
+
+
+class _Node:
+    """What all terms share: a structural digest that decides identity, hash and every deterministic order."""
+
+    __slots__ = ("__weakref__", "_hash", "digest")
+    digest: bytes
+    _hash: int
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __lt__(self, other: Term) -> bool:
+        return self.digest < other.digest
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self.__match_args__)  # type: ignore[attr-defined]
+
+
+class Var(_Node):
+    """A free variable: an input of a graph or a variable of a rule."""
+
+    __slots__ = ("name", "type")
+    __match_args__ = ("name", "type")
+    name: str
+    type: TensorType
+
+    def __new__(cls, name: str, type: TensorType) -> Var:
+        digest = _digest(b"var", name, type.dtype, str(type))
+        found = _interned.get(digest)
+        if found is not None:
+            return found  # type: ignore[return-value]
+        self = _register(object.__new__(cls), digest)
+        self.name, self.type = name, type
+        return self
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Const(_Node):
+    """A tensor whose value is fixed and kept elsewhere under `name`: a weight of a model or a named constant."""
+
+    __slots__ = ("name", "type")
+    __match_args__ = ("name", "type")
+    name: str
+    type: TensorType
+
+    def __new__(cls, name: str, type: TensorType) -> Const:
+        digest = _digest(b"const", name, type.dtype, str(type))
+        found = _interned.get(digest)
+        if found is not None:
+            return found  # type: ignore[return-value]
+        self = _register(object.__new__(cls), digest)
+        self.name, self.type = name, type
+        return self
+
+    def __repr__(self) -> str:
+        return f"`{self.name}`"
+
+
+class Apply(_Node):
+    """An operator applied to arguments; its attributes are a tuple sorted by name."""
+
+    __slots__ = ("args", "attributes", "operator")
+    __match_args__ = ("operator", "args", "attributes")
+    operator: str
+    args: tuple[Term, ...]
+    attributes: Attributes
+
+    def __new__(cls, operator: str, args: tuple[Term, ...], attributes: Attributes = ()) -> Apply:
+        hasher = blake2b(operator.encode(), digest_size=16)
+        for argument in args:
+            hasher.update(argument.digest)
+        if attributes:
+            hasher.update(repr(attributes).encode())
+        digest = hasher.digest()
+        found = _interned.get(digest)
+        if found is not None:
+            return found  # type: ignore[return-value]
+        self = _register(object.__new__(cls), digest)
+        self.operator, self.args, self.attributes = operator, args, attributes
+        return self
+
+    def attribute(self, name: str) -> Attribute:
+        """The value of one attribute; KeyError when the term has none of that name."""
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        return f"{self.operator}({', '.join(map(repr, self.args))}{'; ' if self.attributes else ''}" + (
+            ", ".join(f"{name}={value}" for name, value in self.attributes) + ")"
+        )
+
+
+class Item(_Node):
+    """One output of an operator that has several."""
+
+    __slots__ = ("index", "term")
+    __match_args__ = ("term", "index")
+    term: Apply
+    index: int
+
+    def __new__(cls, term: Apply, index: int) -> Item:
+        digest = _digest(b"item", index, term.digest)
+        found = _interned.get(digest)
+        if found is not None:
+            return found  # type: ignore[return-value]
+        self = _register(object.__new__(cls), digest)
+        self.term, self.index = term, index
+        return self
+
+    def __repr__(self) -> str:
+        return f"{self.term!r}[{self.index}]"
+
+
+Term: TypeAlias = Var | Const | Apply | Item
+
+_interned: WeakValueDictionary[bytes, _Node] = WeakValueDictionary()
+
+
+def attributes_of(values: Mapping[str, Attribute]) -> Attributes:
+    """Attributes in their canonical order."""
+    return tuple(sorted(values.items()))
+
+
+def children(term: Term) -> tuple[Term, ...]:
+    """The terms that `term` is directly made of."""
+    if isinstance(term, Apply):
+        return term.args
+    return (term.term,) if isinstance(term, Item) else ()
+
+
+def with_children(term: Term, new: tuple[Term, ...]) -> Term:
+    """The same node over other children."""
+    if isinstance(term, Apply):
+        return Apply(term.operator, new, term.attributes)
+    if isinstance(term, Item):
+        (inner,) = new
+        assert isinstance(inner, Apply), f"Item needs an operator application, found {inner!r}"
+        return Item(inner, term.index)
+    return term
+
+
+def postorder(roots: Iterable[Term]) -> list[Term]:
+    """Every term reachable from the roots, children before parents, without recursion."""
+    done: dict[Term, None] = {}
+    stack: list[tuple[Term, Iterator[Term]]] = []
+    for root in roots:
+        if root in done:
+            continue
+        stack.append((root, iter(children(root))))
+        while stack:
+            term, rest = stack[-1]
+            child = next((c for c in rest if c not in done), None)
+            if child is not None:
+                stack.append((child, iter(children(child))))
+                continue
+            done[term] = None
+            stack.pop()
+    return list(done)
+
+
+def replace(roots: Sequence[Term], mapping: Mapping[Term, Term]) -> tuple[Term, ...]:
+    """Rebuild the roots with every term of `mapping` replaced; replacements are not looked into again."""
+    rebuilt: dict[Term, Term] = dict(mapping)
+    for term in postorder(roots):
+        if term in rebuilt:
+            continue
+        old = children(term)
+        new = tuple(rebuilt[child] for child in old)
+        rebuilt[term] = term if new == old else with_children(term, new)
+    return tuple(rebuilt[root] for root in roots)
+
+
+def variables(roots: Iterable[Term]) -> list[Var]:
+    """The free variables in order of first occurrence."""
+    return [term for term in postorder(roots) if isinstance(term, Var)]
+
+
+def operator_count(roots: Iterable[Term]) -> int:
+    """How many operator applications the roots are made of, shared ones counted once."""
+    return sum(isinstance(term, Apply) for term in postorder(roots))
+
+
+def _digest(kind: bytes, *parts: object) -> bytes:
+    return blake2b(kind + repr(parts).encode(), digest_size=16).digest()
+
+
+def _register(node: _N, digest: bytes) -> _N:
+    node.digest = digest
+    node._hash = int.from_bytes(digest[:8], "little", signed=True)
+    _interned[digest] = node
+    return node

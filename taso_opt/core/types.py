@@ -1,0 +1,53 @@
+"""The type of a tensor value: an element type and a shape whose sizes may be symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from taso_opt.core.dims import Dim, Size, bind, parse_dim
+
+REAL = "real"
+"""The element type of rule variables: any one of the floating-point types in FLOATS, the same throughout a rule."""
+
+FLOATS = frozenset({"float32", "float64"})
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """An element type (NumPy's name, or `real` in rules) and one Dim an axis."""
+
+    dtype: str
+    shape: tuple[Dim, ...]
+
+    @property
+    def rank(self) -> int:
+        """How many axes there are; a star symbol counts as one."""
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every axis has a known integer size."""
+        return all(isinstance(dim, int) for dim in self.shape)
+
+    @property
+    def elements(self) -> int | None:
+        """The number of elements, or None when a size is symbolic."""
+        total = 1
+        for dim in self.shape:
+            if isinstance(dim, Size):
+                return None
+            total *= dim
+        return total
+
+    def bind(self, values: Mapping[str, int]) -> TensorType:
+        """Replace the symbols that `values` names by integers."""
+        return TensorType(self.dtype, tuple(bind(dim, values) for dim in self.shape))
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.shape))}]"
+
+
+def parse_scheme(text: str) -> TensorType:
+    """Read the type of a rule variable from sizes parted by blanks or commas: `*b m k`; ValueError when malformed."""
+    return TensorType(REAL, tuple(parse_dim(part) for part in text.replace(",", " ").split()))

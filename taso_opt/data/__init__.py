@@ -1,0 +1,1 @@
+"""What the tool ships besides code: the operator specifications and the verified rule library."""

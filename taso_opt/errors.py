@@ -1,0 +1,53 @@
+"""Every error that a user can cause, each with the exit code that the command line returns for it."""
+
+
+class TasoError(Exception):
+    """A problem the user can mend; the message is one sentence: what was expected, what was found, where."""
+
+    exit_code = 70
+
+
+class UsageError(TasoError):
+    """An option or an argument has a value that the command does not accept."""
+
+    exit_code = 2
+
+
+class InvalidInputError(TasoError):
+    """A file given by the user cannot be read or does not hold what it should."""
+
+    exit_code = 3
+
+
+class UnsupportedError(TasoError):
+    """A package, device or runtime feature that the request needs is not available on this machine."""
+
+    exit_code = 4
+
+
+class RuntimeFailure(TasoError):
+    """ONNX Runtime refused, crashed or overran its limit on a model; raised after its child process ended."""
+
+    exit_code = 4
+
+
+class MismatchError(TasoError):
+    """The rewritten model does not compute what the original computes, so nothing was written."""
+
+    exit_code = 1
+
+
+class SpecError(TasoError):
+    """An operator specification contradicts itself or asks for something that cannot be typed."""
+
+    exit_code = 3
+
+
+class TypeMismatch(SpecError):
+    """Operands or attributes do not fit an operator; raised by type inference and caught by enumeration."""
+
+
+class RuleError(TasoError):
+    """A rule text or a rule file is malformed."""
+
+    exit_code = 3

@@ -1,0 +1,182 @@
+"""The primitives of meanings over NumPy arrays whose hidden first axis runs over independent samples.
+
+One call evaluates an operator for many operand tuples at once: the enumerator puts thousands of terms on the hidden
+axis, the reference evaluation puts one. Subclasses say what the elements are (floats, residues, Z3 terms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from hashlib import blake2b
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from taso_opt.spec.operator import Array, ScalarFunction
+
+SAMPLE_AXIS = "z"
+
+
+class FloatArrays:
+    """Real arithmetic in the precision of the operands: the reference that ONNX Runtime is compared with."""
+
+    lowest: object = -np.inf
+
+    def shape(self, x: Array) -> tuple[int, ...]:
+        """The shape of one sample."""
+        return x.shape[1:]
+
+    def add(self, x: Array, y: Array) -> Array:
+        """Element-wise sum with broadcasting."""
+        a, b = _aligned(x, y)
+        return np.add(a, b)
+
+    def subtract(self, x: Array, y: Array) -> Array:
+        """Element-wise difference with broadcasting."""
+        a, b = _aligned(x, y)
+        return np.subtract(a, b)
+
+    def multiply(self, x: Array, y: Array) -> Array:
+        """Element-wise product with broadcasting."""
+        a, b = _aligned(x, y)
+        return np.multiply(a, b)
+
+    def scale(self, x: Array, factors: Fraction | Array) -> Array:
+        """Multiply by a rational number, or by an object array of them that broadcasts at the last axes."""
+        return x * np.asarray(factors, dtype=x.dtype)
+
+    def apply(self, function: ScalarFunction, x: Array) -> Array:
+        """Map a scalar function over all elements."""
+        return function.real(x).astype(x.dtype, copy=False)
+
+    def contract(self, subscripts: str, x: Array, y: Array) -> Array:
+        """Sum of products in Einstein notation over explicit axes, `...` standing for broadcast ones."""
+        return self._einsum(*_with_samples(subscripts, x, y))
+
+    def _einsum(self, subscripts: str, x: Array, y: Array) -> Array:
+        return np.einsum(subscripts, x, y, optimize=True)
+
+    def sum(self, x: Array, axes: Sequence[int]) -> Array:
+        """Sum over axes counted from the end, which disappear."""
+        return np.sum(x, axis=tuple(axes))
+
+    def maximum(self, x: Array, axes: Sequence[int]) -> Array:
+        """Greatest element over axes counted from the end, which disappear."""
+        return np.max(x, axis=tuple(axes))
+
+    def concatenate(self, parts: Sequence[Array], axis: int) -> Array:
+        """Join along an axis counted from the end."""
+        return np.concatenate(parts, axis=axis)
+
+    def slice(self, x: Array, axis: int, start: int, stop: int) -> Array:
+        """Elements start to stop along an axis counted from the end."""
+        index: list[slice] = [slice(None)] * x.ndim
+        index[axis] = slice(start, stop)
+        return x[tuple(index)]
+
+    def transpose(self, x: Array, permutation: Sequence[int]) -> Array:
+        """Permute the axes; `permutation` counts from 0 within one sample."""
+        return np.transpose(x, (0, *(axis + 1 for axis in permutation)))
+
+    def reshape(self, x: Array, shape: Sequence[int]) -> Array:
+        """The same elements in row-major order under another shape."""
+        return np.reshape(x, (x.shape[0], *shape))
+
+    def pad(self, x: Array, widths: Sequence[tuple[int, int]], lowest: bool = False) -> Array:
+        """Pad the last axes with zeros, or with what loses every comparison."""
+        full = [(0, 0)] * (x.ndim - len(widths)) + list(widths)
+        return np.pad(x, full, constant_values=self.lowest if lowest else 0)
+
+    def windows(self, x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
+        """All windows over the last axes; the positions inside a window become new last axes."""
+        axes = tuple(range(-len(kernel), 0))
+        spans = [dilation * (width - 1) + 1 for width, dilation in zip(kernel, dilations, strict=True)]
+        view = sliding_window_view(x, spans, axis=axes)
+        steps = [slice(None, None, stride) for stride in strides] + [slice(None, None, step) for step in dilations]
+        return view[(..., *steps)]
+
+
+class ModularArrays(FloatArrays):
+    """Arithmetic modulo a prime: exact, so that equal fingerprints mean equal polynomials with high probability.
+
+    Scalar functions are pseudo-random maps that satisfy their declared facts, keyed by name and seed. Schwartz-Zippel
+    bounds the chance that two different polynomials of degree d agree on one random element by d / prime.
+    """
+
+    prime = 2**31 - 1
+    lowest = -1
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+
+    def random(self, generator: np.random.Generator, shape: Sequence[int]) -> Array:
+        """Uniform residues."""
+        return generator.integers(0, self.prime, size=tuple(shape), dtype=np.int64)
+
+    def add(self, x: Array, y: Array) -> Array:
+        """Sum modulo the prime."""
+        return super().add(x, y) % self.prime
+
+    def subtract(self, x: Array, y: Array) -> Array:
+        """Difference modulo the prime."""
+        return super().subtract(x, y) % self.prime
+
+    def multiply(self, x: Array, y: Array) -> Array:
+        """Product modulo the prime."""
+        return super().multiply(x, y) % self.prime
+
+    def scale(self, x: Array, factors: Fraction | Array) -> Array:
+        """Multiply by rational numbers, their denominators inverted modulo the prime."""
+        residues = np.vectorize(self._residue, otypes=[np.int64])(np.asarray(factors, dtype=object))
+        return x * residues % self.prime
+
+    def _residue(self, factor: Fraction) -> int:
+        return factor.numerator * pow(factor.denominator, -1, self.prime) % self.prime
+
+    def apply(self, function: ScalarFunction, x: Array) -> Array:
+        """A pseudo-random map with the declared facts: an idempotent one keeps or zeroes each value."""
+        mixed = _mix(x, f"{function.name}/{self._seed}")
+        if function.idempotent and function.zero_preserving:
+            return np.where(mixed & 1, x, 0)
+        image = (mixed % np.uint64(self.prime)).astype(np.int64)
+        return np.where(x == 0, 0, image) if function.zero_preserving else image
+
+    def sum(self, x: Array, axes: Sequence[int]) -> Array:
+        """Sum modulo the prime; fewer than 2**32 addends cannot overflow."""
+        return super().sum(x, axes) % self.prime
+
+    def _einsum(self, subscripts: str, x: Array, y: Array) -> Array:
+        high, low = x >> 16, x & 0xFFFF
+        upper = np.einsum(subscripts, high, y) % self.prime
+        return ((upper << 16) + np.einsum(subscripts, low, y)) % self.prime
+
+
+def _aligned(x: Array, y: Array) -> tuple[Array, Array]:
+    """Give both operands the same rank so that broadcasting aligns logical axes at the end, samples at the front."""
+    rank = max(x.ndim, y.ndim)
+    return _widened(x, rank), _widened(y, rank)
+
+
+def _widened(x: Array, rank: int) -> Array:
+    return x if x.ndim == rank else x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:])
+
+
+def _with_samples(subscripts: str, x: Array, y: Array) -> tuple[str, Array, Array]:
+    """Add the sample axis to subscripts of one sample; broadcast axes (`...`) get equal rank on both sides."""
+    inputs, out = subscripts.split("->")
+    left, right = inputs.split(",")
+    if "..." in left and "..." in right:
+        rank = max(x.ndim - len(left), y.ndim - len(right))
+        x, y = _widened(x, rank + len(left)), _widened(y, rank + len(right))
+    return ",".join(SAMPLE_AXIS + side for side in (left, right)) + f"->{SAMPLE_AXIS}{out}", x, y
+
+
+def _mix(x: Array, key: str) -> Array:
+    """A 64-bit mixing function (the finaliser of SplitMix64) of every element, keyed by text."""
+    offset = np.uint64(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little"))
+    with np.errstate(over="ignore"):
+        mixed = x.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + offset
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,38 @@
+"""Evaluates terms under an interpretation of the array primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from taso_opt.core.term import Apply, Item, Term, postorder
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array, ArrayModule
+
+
+def evaluate(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: Mapping[Term, Array]) -> list[Array]:
+    """The values of `roots`; every array carries the interpretation's sample axis in front.
+
+    `leaves` gives the values of variables and constants. Sizes in attributes must be numbers.
+    """
+    values: dict[Term, Any] = dict(leaves)
+    for term in postorder(roots):
+        if term in values:
+            continue
+        if isinstance(term, Item):
+            values[term] = values[term.term][term.index]
+            continue
+        assert isinstance(term, Apply), f"expected a value for the leaf {term!r}"
+        operator = builder.operator(term)
+        assert operator is not None, f"expected an operator with a meaning, found {term.operator}"
+        arguments = [values[argument] for argument in term.args]
+        values[term] = operator.evaluate(xp, *arguments, **builder.bound_attributes(term))
+    return [values[root] for root in roots]
+
+
+def evaluate_arrays(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: Mapping[Term, Array]) -> list[Array]:
+    """As `evaluate`, for plain arrays without a sample axis."""
+    results = evaluate(builder, xp, roots, {term: np.asarray(value)[None] for term, value in leaves.items()})
+    return [result[0] for result in results]

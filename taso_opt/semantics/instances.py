@@ -1,0 +1,133 @@
+"""Makes concrete instances of rules and axioms: symbols become numbers, star symbols become runs of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from taso_opt.core.dims import STAR, Dim, Size, substitute
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, children, postorder
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec.builder import Builder
+
+ATTEMPTS_PER_INSTANCE = 200
+Assignment = Mapping[str, "Dim | tuple[Dim, ...]"]
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The size symbols of some terms: those in the types of variables, and those in attributes alone."""
+
+    sizes: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+
+def symbols_of(roots: Iterable[Term]) -> Symbols:
+    """Every size symbol in the types of variables and in attributes, in order of first occurrence."""
+    sizes: dict[str, None] = {}
+    parameters: dict[str, None] = {}
+    for term in postorder(roots):
+        if isinstance(term, Var | Const):
+            _collect(term.type.shape, sizes)
+        elif isinstance(term, Apply):
+            _collect(tuple(value for _, value in term.attributes), parameters)
+    return Symbols(tuple(sizes), tuple(name for name in parameters if name not in sizes))
+
+
+def random_instances(
+    builder: Builder, roots: Sequence[Term], count: int, generator: np.random.Generator, dtype: str = "float64"
+) -> Iterator[tuple[Term, ...]]:
+    """Up to `count` well-typed instances of the terms at random sizes, drawn by rejection; deterministic."""
+    symbols = symbols_of(roots)
+    for _ in range(count * ATTEMPTS_PER_INSTANCE):
+        if count == 0:
+            return
+        try:
+            instance = instantiate(builder, roots, random_assignment(symbols, generator), dtype)
+        except TypeMismatch:
+            continue
+        count -= 1
+        yield instance
+
+
+def instantiate(builder: Builder, roots: Sequence[Term], assignment: Assignment, dtype: str) -> tuple[Term, ...]:
+    """The same terms with every symbol replaced; TypeMismatch when the numbers do not fit the operators."""
+    rebuilt: dict[Term, Term] = {}
+    for term in postorder(roots):
+        if isinstance(term, Var | Const):
+            kind = TensorType(dtype, _shape(term.type.shape, assignment))
+            rebuilt[term] = type(term)(term.name, kind)
+        elif isinstance(term, Item):
+            inner = rebuilt[term.term]
+            assert isinstance(inner, Apply)
+            rebuilt[term] = Item(inner, term.index)
+        else:
+            attributes = {name: instantiate_attribute(value, assignment) for name, value in term.attributes}
+            rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in children(term)], attributes)
+    return tuple(rebuilt[root] for root in roots)
+
+
+def random_assignment(symbols: Symbols, generator: np.random.Generator) -> dict[str, int | tuple[int, ...]]:
+    """Random numbers for symbols: sizes 1 to 7, parameters 0 to 3, stars runs of zero to two axes.
+
+    A star that only attributes mention (the target of a reshape) becomes a rearrangement of a star that is known.
+    """
+    assignment: dict[str, int | tuple[int, ...]] = {}
+    for name in symbols.sizes:
+        if name.startswith(STAR):
+            assignment[name] = tuple(generator.integers(1, 4, size=generator.integers(0, 3)).tolist())
+        else:
+            assignment[name] = int(generator.integers(1, 8))
+    known = [value for value in assignment.values() if isinstance(value, tuple)] or [()]
+    for name in symbols.parameters:
+        if name.startswith(STAR):
+            assignment[name] = _rearranged(known[int(generator.integers(len(known)))], generator)
+        else:
+            assignment[name] = int(generator.integers(0, 4))
+    return assignment
+
+
+def _rearranged(shape: tuple[int, ...], generator: np.random.Generator) -> tuple[int, ...]:
+    """Another shape of as many elements: permuted, flattened, or with an axis of size one."""
+    choices = [tuple(generator.permutation(shape).tolist()), (prod(shape),), (*shape, 1), (1, *shape[::-1])]
+    return choices[int(generator.integers(len(choices)))]
+
+
+def instantiate_attribute(value: Attribute, assignment: Assignment) -> Attribute:
+    """An attribute value with its symbols replaced; a star inside a tuple is spliced in."""
+    if isinstance(value, tuple):
+        spliced: list[Attribute] = []
+        for part in value:
+            star = assignment.get(part.symbol or "") if isinstance(part, Size) else None
+            if isinstance(star, tuple):
+                spliced.extend(star)
+            else:
+                spliced.append(instantiate_attribute(part, assignment))
+        return tuple(spliced)
+    return _number(value, assignment) if isinstance(value, Size) else value
+
+
+def _shape(shape: tuple[Dim, ...], assignment: Assignment) -> tuple[Dim, ...]:
+    spliced = instantiate_attribute(shape, assignment)
+    assert isinstance(spliced, tuple)
+    return tuple(dim for dim in spliced if isinstance(dim, int | Size))
+
+
+def _number(dim: Size, assignment: Assignment) -> Dim:
+    def replacement(name: str) -> Dim | None:
+        value = assignment.get(name)
+        return None if isinstance(value, tuple) else value
+
+    return substitute(dim, replacement)
+
+
+def _collect(value: object, found: dict[str, None]) -> None:
+    if isinstance(value, tuple):
+        for part in value:
+            _collect(part, found)
+    elif isinstance(value, Size):
+        found.update(dict.fromkeys(value.symbols()))

@@ -1,0 +1,129 @@
+"""Builds well-typed terms: `op.MatMul(x, y)`; the one place where operator applications are made and normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from taso_opt.core.dims import Size, bind
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of, children
+from taso_opt.core.types import TensorType
+from taso_opt.errors import SpecError, TypeMismatch
+from taso_opt.spec.operator import Operator
+
+OPAQUE = "Opaque"
+"""The operator of every node that no specification covers; its attributes carry its identity and result types."""
+
+
+class Builder:
+    """Makes terms over a table of operators and knows the type of every term it has seen."""
+
+    def __init__(self, operators: Mapping[str, Operator], bindings: Mapping[str, int] | None = None) -> None:
+        self._operators = operators
+        self._bindings = dict(bindings or {})
+        self._types: dict[Term, tuple[TensorType, ...]] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Apply]:
+        if name not in self._operators:
+            raise AttributeError(f"expected the name of an operator, found {name}")
+
+        def build(*args: Term, **attributes: Attribute) -> Apply:
+            return self.apply(name, args, attributes)
+
+        return build
+
+    def apply(self, name: str, args: Sequence[Term], attributes: Mapping[str, Attribute]) -> Apply:
+        """Apply an operator; TypeMismatch when the operands do not fit.
+
+        Arguments of commutative operators are put in the order of their digests, so that interning identifies both.
+        """
+        operator = self._operators.get(name)
+        if operator is None:
+            raise SpecError(f"expected an operator that specs/ declares, found {name}")
+        if operator.arity is not None and len(args) != operator.arity:
+            raise TypeMismatch(f"expected {operator.arity} operands for {name}, found {len(args)}")
+        ordered = tuple(sorted(args)) if operator.commutative else tuple(args)
+        term = Apply(name, ordered, attributes_of(attributes))
+        self.types(term)
+        return term
+
+    def item(self, term: Term, index: int) -> Item:
+        """One output of an operator with several."""
+        assert isinstance(term, Apply), f"an item is taken of an operator application, found {term!r}"
+        return Item(term, index)
+
+    def rebuild(self, term: Term, new: tuple[Term, ...]) -> Term:
+        """The same node over other children, normalised and typed like a new one."""
+        if isinstance(term, Apply):
+            if term.operator == OPAQUE:
+                return Apply(OPAQUE, new, term.attributes)
+            return self.apply(term.operator, new, dict(term.attributes))
+        if isinstance(term, Item):
+            return self.item(new[0], term.index)
+        return term
+
+    def operator(self, term: Apply) -> Operator | None:
+        """The declared operator of an application, or None for an opaque one."""
+        return self._operators.get(term.operator)
+
+    def type(self, term: Term) -> TensorType:
+        """The type of a term with one output."""
+        types = self.types(term)
+        if len(types) != 1:
+            raise TypeMismatch(f"expected a term with one output, found {len(types)} outputs")
+        return types[0]
+
+    def types(self, term: Term) -> tuple[TensorType, ...]:
+        """The types of all outputs of a term, inferred once, without recursion."""
+        known = self._types.get(term)
+        if known is not None:
+            return known
+        stack = [term]
+        while stack:
+            top = stack[-1]
+            missing = [child for child in children(top) if child not in self._types]
+            if missing:
+                stack.extend(missing)
+                continue
+            self._types[top] = self._infer(top)
+            stack.pop()
+        return self._types[term]
+
+    def _infer(self, term: Term) -> tuple[TensorType, ...]:
+        if isinstance(term, Var | Const):
+            return (term.type.bind(self._bindings) if self._bindings else term.type,)
+        if isinstance(term, Item):
+            types = self._types[term.term]
+            if not 0 <= term.index < len(types):
+                raise TypeMismatch(f"expected an output below {len(types)}, found {term.index}")
+            return (types[term.index],)
+        if term.operator == OPAQUE:
+            return tuple(kind.bind(self._bindings) for kind in opaque_types(term))
+        operator = self._operators.get(term.operator)
+        if operator is None:
+            raise SpecError(f"expected an operator that specs/ declares, found {term.operator}")
+        arguments = []
+        for argument in term.args:
+            types = self._types[argument]
+            if len(types) != 1:
+                raise TypeMismatch(f"expected an operand with one output, found {len(types)} outputs")
+            arguments.append(types[0])
+        return operator.result_types(arguments, self.bound_attributes(term))
+
+    def bound_attributes(self, term: Apply) -> dict[str, Attribute]:
+        """The attributes of a term with symbolic sizes replaced as the bindings say."""
+        if not self._bindings:
+            return dict(term.attributes)
+        return {name: _bind_attribute(value, self._bindings) for name, value in term.attributes}
+
+
+def opaque_types(term: Apply) -> tuple[TensorType, ...]:
+    """The result types that an opaque application carries."""
+    types = term.attribute("types")
+    assert isinstance(types, tuple), f"an opaque term carries a tuple of types, found {types!r}"
+    return tuple(kind for kind in types if isinstance(kind, TensorType))
+
+
+def _bind_attribute(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
+    if isinstance(value, tuple):
+        return tuple(_bind_attribute(part, bindings) for part in value)
+    return bind(value, bindings) if isinstance(value, Size) else value

@@ -1,0 +1,70 @@
+"""Operators that map one scalar function over a tensor, and the laws that hold for every such map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taso_opt.core.dims import symbol
+from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.types import TensorType
+from taso_opt.spec.axiom import Axiom
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array, ArrayModule, Operator, ScalarFunction, plain_spelling
+
+CONCAT_AXES = (-1, -2, -3, -4)
+PERMUTATIONS = ((-1, -2), (-2, -3, -1), (-2, -1, -3), (-1, -3, -2), (-1, -2, -3))
+
+
+def unary_operator(name: str, function: ScalarFunction) -> Operator:
+    """The operator that maps `function` over its operand and is spelled `name` in ONNX."""
+
+    def infer(x: TensorType) -> TensorType:
+        return x
+
+    def evaluate(xp: ArrayModule, x: Array) -> Array:
+        return xp.apply(function, x)
+
+    return Operator(name, infer=infer, evaluate=evaluate, spelling=plain_spelling(name), arity=1)
+
+
+def unary_laws(name: str, function: ScalarFunction) -> tuple[Axiom, ...]:
+    """A map commutes with everything that only moves elements; an idempotent one absorbs itself."""
+
+    def of_concat(op: Builder, x: Term, y: Term, axis: int) -> tuple[Term, Term]:
+        f = getattr(op, name)
+        return op.Concat(f(x), f(y), axis=axis), f(op.Concat(x, y, axis=axis))
+
+    def of_split(op: Builder, x: Term, axis: int) -> tuple[Any, Any]:
+        f = getattr(op, name)
+        sizes = (symbol("n"), symbol("p"))
+        moved, kept = op.Split(f(x), axis=axis, sizes=sizes), op.Split(x, axis=axis, sizes=sizes)
+        return items(moved), tuple(f(item) for item in items(kept))
+
+    def of_transpose(op: Builder, x: Term, perm: tuple[int, ...]) -> tuple[Term, Term]:
+        f = getattr(op, name)
+        return f(op.Transpose(x, perm=perm)), op.Transpose(f(x), perm=perm)
+
+    def of_reshape(op: Builder, x: Term) -> tuple[Term, Term]:
+        f, shape = getattr(op, name), (symbol("*s"),)
+        return f(op.Reshape(x, shape=shape)), op.Reshape(f(x), shape=shape)
+
+    def of_itself(op: Builder, x: Term) -> tuple[Term, Term]:
+        f = getattr(op, name)
+        return f(f(x)), f(x)
+
+    prefix = name.lower()
+    laws = [
+        Axiom(f"{prefix}_of_concat", of_concat, ({"x": "*b @n", "y": "*b @p"},), {"axis": CONCAT_AXES}),
+        Axiom(f"{prefix}_of_split", of_split, ({"x": "*b @n+p"},), {"axis": CONCAT_AXES}),
+        Axiom(f"{prefix}_of_transpose", of_transpose, ({"x": "*b l m n"},), {"perm": PERMUTATIONS}),
+        Axiom(f"{prefix}_of_reshape", of_reshape, ({"x": "*a"},), {}),
+    ]
+    if function.idempotent:
+        laws.append(Axiom(f"{prefix}_is_idempotent", of_itself, ({"x": "*a"},), {}))
+    return tuple(laws)
+
+
+def items(split: Term) -> tuple[Term, Term]:
+    """Both parts of a two-way split."""
+    assert isinstance(split, Apply), f"items are taken of an operator application, found {split!r}"
+    return Item(split, 0), Item(split, 1)

@@ -1,0 +1,74 @@
+"""Finds the operator specifications and hands them out as one read-only library."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TypeVar
+
+from taso_opt.errors import SpecError
+from taso_opt.spec.axiom import Axiom
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Operator, Spelling
+
+T = TypeVar("T")
+SPECS_PACKAGE = "taso_opt.data.specs"
+
+
+@dataclass(frozen=True)
+class SpecLibrary:
+    """All operators by name, all axioms by name, all ONNX spellings by op type, and a digest of their sources."""
+
+    operators: Mapping[str, Operator]
+    axioms: Mapping[str, Axiom]
+    spellings: Mapping[str, Spelling]
+    digest: str
+
+    def builder(self, bindings: Mapping[str, int] | None = None) -> Builder:
+        """A fresh term builder; `bindings` give numbers to symbolic sizes of variables."""
+        return Builder(self.operators, bindings)
+
+
+@cache
+def load_specs() -> SpecLibrary:
+    """The library that ships with the tool: one module of specs/ for each operator."""
+    package = importlib.import_module(SPECS_PACKAGE)
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return assemble([importlib.import_module(f"{SPECS_PACKAGE}.{name}") for name in names])
+
+
+def assemble(modules: list[ModuleType]) -> SpecLibrary:
+    """Build a library from specification modules; SpecError when two of them declare the same thing."""
+    operators: dict[str, Operator] = {}
+    axioms: dict[str, Axiom] = {}
+    spellings: dict[str, Spelling] = {}
+    hasher = blake2b(digest_size=16)
+    for module in modules:
+        operator = getattr(module, "OPERATOR", None)
+        if operator is not None:
+            _add(operators, operator.name, operator, module)
+        spelling = getattr(module, "SPELLING", operator.spelling if operator is not None else None)
+        if spelling is None:
+            raise SpecError(f"{module.__name__}: expected an OPERATOR or a SPELLING, found neither")
+        for op_type in spelling.op_types:
+            _add(spellings, op_type, spelling, module)
+        for _, law in inspect.getmembers(module, inspect.isfunction):
+            if hasattr(law, "__axiom__") and law.__module__ == module.__name__:
+                _add(axioms, law.__name__, law.__axiom__, module)
+        for law in getattr(module, "AXIOMS", ()):
+            _add(axioms, law.name, law, module)
+        hasher.update(Path(str(module.__file__)).read_bytes())
+    return SpecLibrary(MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(spellings), hasher.hexdigest())
+
+
+def _add(table: dict[str, T], name: str, value: T, module: ModuleType) -> None:
+    if name in table:
+        raise SpecError(f"{module.__name__}: expected one declaration of {name}, found a second")
+    table[name] = value

@@ -1,0 +1,138 @@
+"""What is declared about one operator: its types, its meaning, its axioms' building blocks and its ONNX spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taso_opt.core.term import Apply, Attribute, Term
+from taso_opt.core.types import TensorType
+
+if TYPE_CHECKING:
+    from taso_opt.spec.builder import Builder
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ScalarFunction:
+    """A function of one real number; exact interpretations know of it only the facts declared here."""
+
+    name: str
+    real: Callable[[Array], Array]
+    zero_preserving: bool = False
+    idempotent: bool = False
+    monotone: bool = False
+
+
+class ArrayModule(Protocol):
+    """The primitives in which meanings are written (`xp`); axes are those of one tensor, first or last as usual.
+
+    Implementations may carry hidden sample axes: a meaning never sees them.
+    """
+
+    def shape(self, x: Array) -> tuple[int, ...]: ...
+    def add(self, x: Array, y: Array) -> Array: ...
+    def subtract(self, x: Array, y: Array) -> Array: ...
+    def multiply(self, x: Array, y: Array) -> Array: ...
+    def scale(self, x: Array, factors: Fraction | Array) -> Array: ...
+    def apply(self, function: ScalarFunction, x: Array) -> Array: ...
+    def contract(self, subscripts: str, x: Array, y: Array) -> Array: ...
+    def sum(self, x: Array, axes: Sequence[int]) -> Array: ...
+    def maximum(self, x: Array, axes: Sequence[int]) -> Array: ...
+    def concatenate(self, parts: Sequence[Array], axis: int) -> Array: ...
+    def slice(self, x: Array, axis: int, start: int, stop: int) -> Array: ...
+    def transpose(self, x: Array, permutation: Sequence[int]) -> Array: ...
+    def reshape(self, x: Array, shape: Sequence[int]) -> Array: ...
+    def pad(self, x: Array, widths: Sequence[tuple[int, int]], lowest: bool = False) -> Array: ...
+    def windows(self, x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array: ...
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """An ONNX node as a spelling reads it: terms and known values in place of names; an absent input is None."""
+
+    op_type: str
+    opset: int
+    inputs: tuple[Term | None, ...]
+    types: tuple[TensorType | None, ...]
+    constants: tuple[Array | None, ...]
+    attributes: Mapping[str, Any]
+    output_count: int
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """An attribute's value, or ONNX's default for it."""
+        return self.attributes.get(name, default)
+
+
+@dataclass(frozen=True)
+class OnnxCall:
+    """An ONNX node as a spelling writes it: operands are terms, or arrays that become constants."""
+
+    op_type: str
+    inputs: tuple[Term | Array | None, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    output_count: int = 1
+
+
+@dataclass(frozen=True)
+class WriteContext:
+    """What a spelling may ask while it writes: the opset of the model and the types of terms."""
+
+    opset: int
+    type_of: Callable[[Term], TensorType]
+
+
+Reader = Callable[["Builder", OnnxNode], "Term | tuple[Term, ...] | None"]
+Writer = Callable[[Apply, WriteContext], "OnnxCall | None"]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How ONNX says an operator; `read` and `write` answer None for what the operator does not cover."""
+
+    op_types: tuple[str, ...]
+    read: Reader
+    write: Writer | None = None
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator: `infer(*types, **attributes)`, `evaluate(xp, *arrays, **attributes)` and its ONNX spelling.
+
+    `arity` None means one or more operands. `arithmetic` is False for pure data movement. `choices` names, for each
+    family of shapes, the attribute values that enumeration tries.
+    """
+
+    name: str
+    infer: Callable[..., TensorType | tuple[TensorType, ...]]
+    evaluate: Callable[..., Any]
+    spelling: Spelling
+    arity: int | None
+    commutative: bool = False
+    arithmetic: bool = True
+    outputs: int = 1
+    choices: Mapping[str, Sequence[Mapping[str, Attribute]]] = field(default_factory=dict)
+
+    def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
+        """The types of all outputs; TypeMismatch when the operands do not fit."""
+        inferred = self.infer(*types, **attributes)
+        return inferred if isinstance(inferred, tuple) else (inferred,)
+
+
+def plain_spelling(op_type: str) -> Spelling:
+    """The spelling of an operator whose ONNX node has the same operands and no attributes."""
+
+    def read(op: Builder, node: OnnxNode) -> Term | None:
+        terms = [term for term in node.inputs if term is not None]
+        return op.apply(op_type, terms, {}) if len(terms) == len(node.inputs) else None
+
+    def write(term: Apply, context: WriteContext) -> OnnxCall:
+        return OnnxCall(op_type, term.args)
+
+    return Spelling((op_type,), read, write)

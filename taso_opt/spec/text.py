@@ -1,0 +1,201 @@
+"""The text form of terms and equations, written and read back exactly.
+
+    MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]
+    (Split(x; axis=-1, sizes=(n, p))[0], ...) = (..., ...) where ...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from taso_opt.core.dims import Size, parse_dim
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, variables
+from taso_opt.core.types import parse_scheme
+from taso_opt.errors import RuleError, SpecError
+from taso_opt.spec.builder import Builder
+
+MAX_DEPTH = 64
+MAX_LENGTH = 20_000
+
+
+def format_rule(rule: Rule) -> str:
+    """An equation on one line."""
+    types = ", ".join(f"{variable.name}{variable.type}" for variable in sorted(rule.variables, key=lambda v: v.name))
+    return f"{_side(rule.source)} = {_side(rule.target)} where {types}"
+
+
+def format_term(term: Term) -> str:
+    """A term as nested calls; shared subterms are written out each time."""
+    match term:
+        case Var(name):
+            return name
+        case Const(name):
+            return f"`{name}`"
+        case Item(inner, index):
+            return f"{format_term(inner)}[{index}]"
+        case Apply(operator, args, attributes):
+            settings = ", ".join(f"{name}={_format_attribute(value)}" for name, value in attributes)
+            operands = ", ".join(map(format_term, args))
+            return f"{operator}({operands}; {settings})" if settings else f"{operator}({operands})"
+
+
+def parse_rule(text: str, builder: Builder) -> Rule:
+    """Read what `format_rule` writes, checking types; RuleError says where the text is wrong."""
+    if len(text) > MAX_LENGTH:
+        raise RuleError(f"expected an equation of at most {MAX_LENGTH} characters, found {len(text)}")
+    equation, separator, types = text.partition(" where ")
+    if not separator:
+        raise RuleError(f"expected ' where ' and the types of the variables after the equation, found {text[:80]!r}")
+    parser = _Parser(equation, _variables(types), builder)
+    try:
+        source, target = parser.equation()
+        rule = Rule(source, target)
+        if [builder.type(term) for term in source] != [builder.type(term) for term in target]:
+            raise RuleError(f"expected both sides to have the same types, found {text[:200]!r}")
+    except (SpecError, ValueError) as error:
+        raise RuleError(f"{error} in {text[:200]!r}") from error
+    return rule
+
+
+def _side(outputs: Sequence[Term]) -> str:
+    text = ", ".join(map(format_term, outputs))
+    return text if len(outputs) == 1 else f"({text})"
+
+
+def _format_attribute(value: Attribute) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_format_attribute, value))}{',' if len(value) == 1 else ''})"
+    return repr(value) if isinstance(value, float) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _variables(types: str) -> dict[str, Var]:
+    found: dict[str, Var] = {}
+    end = 0
+    for match in re.finditer(r"\s*([A-Za-z_]\w*)\[([^\]]*)\]\s*(?:,|$)", types):
+        if match.start() != end:
+            break
+        try:
+            found[match[1]] = Var(match[1], parse_scheme(match[2]))
+        except ValueError as error:
+            raise RuleError(f"{error} in the types {types[:80]!r}") from error
+        end = match.end()
+    if end != len(types) or not found:
+        raise RuleError(f"expected types such as x[m, k], y[k, n] after 'where', found {types[end : end + 80]!r}")
+    return found
+
+
+_TOKEN = re.compile(r'\s*("[^"\\]*"|-?\d+\.\d*(?:e-?\d+)?|\*?[A-Za-z_]\w*|\d+|[()\[\],;=+*-])')
+
+
+class _Parser:
+    """Recursive descent over one equation, with a bound on the depth of nesting."""
+
+    def __init__(self, text: str, variables: Mapping[str, Var], builder: Builder) -> None:
+        self._text, self._at, self._variables, self._builder = text, 0, variables, builder
+
+    def equation(self) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+        source = self._side()
+        self._expect("=")
+        target = self._side()
+        if self._text[self._at :].strip():
+            raise self._error("the end of the equation")
+        if len(source) != len(target):
+            raise RuleError(f"expected as many outputs on both sides, found {len(source)} and {len(target)}")
+        unused = set(self._variables) - {variable.name for variable in variables((*source, *target))}
+        if unused:
+            raise RuleError(f"expected every typed variable in the equation, found no {', '.join(sorted(unused))}")
+        return source, target
+
+    def _side(self) -> tuple[Term, ...]:
+        if self._peek() != "(":
+            return (self._term(0),)
+        self._next()
+        outputs = [self._term(0)]
+        while self._peek() == ",":
+            self._next()
+            outputs.append(self._term(0))
+        self._expect(")")
+        return tuple(outputs)
+
+    def _term(self, depth: int) -> Term:
+        if depth > MAX_DEPTH:
+            raise RuleError(f"expected at most {MAX_DEPTH} nested operators, found more")
+        name = self._next()
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise self._error("a variable or an operator")
+        term: Term
+        if self._peek() == "(":
+            term = self._application(name, depth)
+        elif name in self._variables:
+            term = self._variables[name]
+        else:
+            raise RuleError(f"expected a type for every variable after 'where', found none for {name}")
+        while self._peek() == "[":
+            self._next()
+            term = self._builder.item(term, int(self._next()))
+            self._expect("]")
+        return term
+
+    def _application(self, name: str, depth: int) -> Apply:
+        self._expect("(")
+        args, attributes = [self._term(depth + 1)], {}
+        while self._peek() == ",":
+            self._next()
+            args.append(self._term(depth + 1))
+        if self._peek() == ";":
+            self._next()
+            while True:
+                key = self._next()
+                self._expect("=")
+                attributes[key] = self._attribute(depth + 1)
+                if self._peek() != ",":
+                    break
+                self._next()
+        self._expect(")")
+        return self._builder.apply(name, args, attributes)
+
+    def _attribute(self, depth: int) -> Attribute:
+        if depth > MAX_DEPTH:
+            raise RuleError(f"expected at most {MAX_DEPTH} nested tuples, found more")
+        if self._peek() != "(":
+            return self._scalar()
+        self._next()
+        parts: list[Attribute] = []
+        while self._peek() != ")":
+            parts.append(self._attribute(depth + 1))
+            if self._peek() == ",":
+                self._next()
+        self._expect(")")
+        return tuple(parts)
+
+    def _scalar(self) -> Attribute:
+        if self._peek().startswith('"'):
+            return self._next()[1:-1]
+        pieces = [self._next()]
+        if "." in pieces[0]:
+            return float(pieces[0])
+        while self._peek() in ("+", "-", "*") or pieces[-1] in ("+", "-", "*"):
+            pieces.append(self._next())
+        value = parse_dim("".join(pieces))
+        return value
+
+    def _peek(self) -> str:
+        match = _TOKEN.match(self._text, self._at)
+        return match[1] if match else ""
+
+    def _next(self) -> str:
+        match = _TOKEN.match(self._text, self._at)
+        if match is None:
+            raise self._error("more of the equation")
+        self._at = match.end()
+        return match[1]
+
+    def _expect(self, token: str) -> None:
+        if self._peek() != token:
+            raise self._error(repr(token))
+        self._next()
+
+    def _error(self, expected: str) -> RuleError:
+        return RuleError(f"expected {expected} at character {self._at}, found {self._text[self._at : self._at + 40]!r}")

@@ -1,0 +1,59 @@
+"""What operators that slide a window share: pads, ONNX's automatic padding and the reading of their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from taso_opt.core.dims import symbol
+from taso_opt.spec.operator import Array, ArrayModule, OnnxNode
+
+
+ANY_WINDOWS = {
+    "strides": (symbol("s_h"), symbol("s_w")),
+    "pads": tuple(symbol(f"p_{side}") for side in "tlbr"),
+    "dilations": (symbol("d_h"), symbol("d_w")),
+}
+"""Strides, pads and dilations of a two-dimensional window as symbols: a law stated with them holds for all."""
+
+ANY_KERNEL = {"kernel": (symbol("k_h"), symbol("k_w"))}
+
+
+def padded(xp: ArrayModule, x: Array, pads: Sequence[int], lowest: bool = False) -> Array:
+    """Pad the spatial axes; `pads` lists all begins, then all ends."""
+    half = len(pads) // 2
+    return xp.pad(x, list(zip(pads[:half], pads[half:], strict=True)), lowest=lowest)
+
+
+def read_windows(node: OnnxNode, kernel: Sequence[int]) -> dict[str, Any] | None:
+    """Strides, pads and dilations of an ONNX node as tuples; None when automatic padding cannot be resolved."""
+    axes = len(kernel)
+    strides = tuple(node.attribute("strides", [1] * axes))
+    dilations = tuple(node.attribute("dilations", [1] * axes))
+    pads = _pads(node, kernel, strides, dilations)
+    return None if pads is None else {"strides": strides, "dilations": dilations, "pads": pads}
+
+
+def _pads(
+    node: OnnxNode, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> tuple[int, ...] | None:
+    axes = len(kernel)
+    mode = node.attribute("auto_pad", "NOTSET")
+    if mode == "NOTSET":
+        return tuple(node.attribute("pads", [0] * 2 * axes))
+    if mode == "VALID":
+        return (0,) * 2 * axes
+    kind = node.types[0]
+    if kind is None or mode not in ("SAME_UPPER", "SAME_LOWER"):
+        return None
+    totals = []
+    for size, width, stride, dilation in zip(kind.shape[2:], kernel, strides, dilations, strict=True):
+        span = dilation * (width - 1) + 1
+        if isinstance(size, int):
+            totals.append(max((-(-size // stride) - 1) * stride + span - size, 0))
+        elif stride == 1:
+            totals.append(span - 1)
+        else:
+            return None
+    small, large = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    return (*small, *large) if mode == "SAME_UPPER" else (*large, *small)
