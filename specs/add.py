@@ -8,7 +8,9 @@ def evaluate(xp, x, y):
     return xp.add(x, y)
 
 
-OPERATOR = Operator("Add", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Add"), arity=2, commutative=True)
+OPERATOR = Operator(
+    "Add", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Add"), arity=2, commutative=True
+)
 
 
 @axiom("x: *b n; y: *b n; z: n", "x: *b n; y: n; z: n", "x: *a; y: *a; z: ")

@@ -16,7 +16,8 @@ from taso_opt.spec.shapes import axis_from_end, is_star, same_dims, same_dtype
 def infer(*parts, axis):
     ranks = {part.rank for part in parts}
     if len(ranks) != 1 or not -ranks.copy().pop() <= axis < 0:
-        raise TypeMismatch(f"expected parts of one rank with axis {axis} for Concat, found {', '.join(map(str, parts))}")
+        shapes = ", ".join(map(str, parts))
+        raise TypeMismatch(f"expected parts of one rank with axis {axis} for Concat, found {shapes}")
     dtype, first = same_dtype(*parts), parts[0].shape
     axis += len(first)
     for part in parts[1:]:

@@ -8,7 +8,9 @@ def evaluate(xp, x, y):
     return xp.multiply(x, y)
 
 
-OPERATOR = Operator("Mul", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Mul"), arity=2, commutative=True)
+OPERATOR = Operator(
+    "Mul", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Mul"), arity=2, commutative=True
+)
 
 
 @axiom("x: *b n; y: *b n; z: n", "x: *b n; y: n; z: n", "z: ")

@@ -45,7 +45,7 @@ def _resolved(target, source):
             return None
         remaining.remove(dim)
     total, divisor = product(tuple(remaining)), product(tuple(dim for dim in known if isinstance(dim, int)))
-    if divisor == 0 or isinstance(total, int) and total % divisor:
+    if divisor == 0 or (isinstance(total, int) and total % divisor):
         return None
     shape[rest] = total // divisor
     return tuple(shape)

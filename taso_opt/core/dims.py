@@ -78,7 +78,8 @@ class Size:
         parts = []
         for monomial, coefficient in self.terms:
             factors = "*".join(monomial)
-            parts.append(str(coefficient) if not monomial else factors if coefficient == 1 else f"{coefficient}*{factors}")
+            scaled = factors if coefficient == 1 else f"{coefficient}*{factors}"
+            parts.append(scaled if monomial else str(coefficient))
         return "+".join(parts).replace("+-", "-")
 
     __repr__ = __str__
@@ -136,7 +137,7 @@ _TERM = re.compile(r"[+-]?[^+-]+")
 
 def parse_dim(text: str) -> Dim:
     """Read what `str` of a size writes: integers, symbols, `*`-products and `+`-sums; ValueError otherwise."""
-    compact = text.replace(" ", "")
+    compact = re.sub(r"\s*([+*-])\s*", r"\1", text.strip())
     if compact.startswith(STAR):
         return symbol(_symbol_name(compact))
     if not compact or "".join(_TERM.findall(compact)) != compact:

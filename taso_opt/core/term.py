@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import TypeAlias, TypeVar, Union
+from typing import TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from taso_opt.core.dims import Size
@@ -12,7 +12,7 @@ from taso_opt.core.types import TensorType
 
 _N = TypeVar("_N", bound="_Node")
 Scalar: TypeAlias = int | float | str | Size | TensorType
-Attribute: TypeAlias = Union[Scalar, tuple["Attribute", ...]]
+Attribute: TypeAlias = Scalar | tuple["Attribute", ...]
 Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -21,7 +22,7 @@ SAMPLE_AXIS = "z"
 class FloatArrays:
     """Real arithmetic in the precision of the operands: the reference that ONNX Runtime is compared with."""
 
-    lowest: object = -np.inf
+    lowest: Any = -np.inf
 
     def shape(self, x: Array) -> tuple[int, ...]:
         """The shape of one sample."""
@@ -44,7 +45,8 @@ class FloatArrays:
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number, or by an object array of them that broadcasts at the last axes."""
-        return x * np.asarray(factors, dtype=x.dtype)
+        result: Array = x * np.asarray(factors, dtype=x.dtype)
+        return result
 
     def apply(self, function: ScalarFunction, x: Array) -> Array:
         """Map a scalar function over all elements."""
@@ -55,15 +57,18 @@ class FloatArrays:
         return self._einsum(*_with_samples(subscripts, x, y))
 
     def _einsum(self, subscripts: str, x: Array, y: Array) -> Array:
-        return np.einsum(subscripts, x, y, optimize=True)
+        result: Array = np.einsum(subscripts, x, y, optimize=True)
+        return result
 
     def sum(self, x: Array, axes: Sequence[int]) -> Array:
         """Sum over axes counted from the end, which disappear."""
-        return np.sum(x, axis=tuple(axes))
+        result: Array = np.sum(x, axis=tuple(axes))
+        return result
 
     def maximum(self, x: Array, axes: Sequence[int]) -> Array:
         """Greatest element over axes counted from the end, which disappear."""
-        return np.max(x, axis=tuple(axes))
+        result: Array = np.max(x, axis=tuple(axes))
+        return result
 
     def concatenate(self, parts: Sequence[Array], axis: int) -> Array:
         """Join along an axis counted from the end."""
@@ -93,7 +98,7 @@ class FloatArrays:
         axes = tuple(range(-len(kernel), 0))
         spans = [dilation * (width - 1) + 1 for width, dilation in zip(kernel, dilations, strict=True)]
         view = sliding_window_view(x, spans, axis=axes)
-        steps = [slice(None, None, stride) for stride in strides] + [slice(None, None, step) for step in dilations]
+        steps: list[Any] = [slice(None, None, step) for step in (*strides, *dilations)]
         return view[(..., *steps)]
 
 
@@ -129,7 +134,8 @@ class ModularArrays(FloatArrays):
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by rational numbers, their denominators inverted modulo the prime."""
         residues = np.vectorize(self._residue, otypes=[np.int64])(np.asarray(factors, dtype=object))
-        return x * residues % self.prime
+        result: Array = x * residues % self.prime
+        return result
 
     def _residue(self, factor: Fraction) -> int:
         return factor.numerator * pow(factor.denominator, -1, self.prime) % self.prime
@@ -149,7 +155,8 @@ class ModularArrays(FloatArrays):
     def _einsum(self, subscripts: str, x: Array, y: Array) -> Array:
         high, low = x >> 16, x & 0xFFFF
         upper = np.einsum(subscripts, high, y) % self.prime
-        return ((upper << 16) + np.einsum(subscripts, low, y)) % self.prime
+        result: Array = ((upper << 16) + np.einsum(subscripts, low, y)) % self.prime
+        return result
 
 
 def _aligned(x: Array, y: Array) -> tuple[Array, Array]:

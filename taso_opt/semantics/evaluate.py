@@ -32,7 +32,9 @@ def evaluate(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: M
     return [values[root] for root in roots]
 
 
-def evaluate_arrays(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: Mapping[Term, Array]) -> list[Array]:
+def evaluate_arrays(
+    builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: Mapping[Term, Array]
+) -> list[Array]:
     """As `evaluate`, for plain arrays without a sample axis."""
     results = evaluate(builder, xp, roots, {term: np.asarray(value)[None] for term, value in leaves.items()})
     return [result[0] for result in results]

@@ -75,7 +75,7 @@ def axiom(*alternatives: str, **attributes: Sequence[Attribute]) -> Callable[[La
 
 
 def at_axis(scheme: str, axis: int) -> str:
-    """Resolve `@n` in a scheme: the size n at `axis` (counted from the end), followed by as many sizes as that needs."""
+    """Resolve `@n` in a scheme: the size n at `axis`, counted from the end, and as many sizes after it as needed."""
     trailing = " ".join(f"t{place}" for place in range(-axis - 1, 0, -1))
     return re.sub(r"@([\w+]+)", lambda found: f"{found[1]} {trailing}".rstrip(), scheme)
 

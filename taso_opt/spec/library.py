@@ -65,7 +65,8 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
         for law in getattr(module, "AXIOMS", ()):
             _add(axioms, law.name, law, module)
         hasher.update(Path(str(module.__file__)).read_bytes())
-    return SpecLibrary(MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(spellings), hasher.hexdigest())
+    tables = MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(spellings)
+    return SpecLibrary(*tables, hasher.hexdigest())
 
 
 def _add(table: dict[str, T], name: str, value: T, module: ModuleType) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from taso_opt.core.dims import Size, parse_dim
+from taso_opt.core.dims import parse_dim
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, variables
 from taso_opt.core.types import parse_scheme
@@ -178,8 +178,7 @@ class _Parser:
             return float(pieces[0])
         while self._peek() in ("+", "-", "*") or pieces[-1] in ("+", "-", "*"):
             pieces.append(self._next())
-        value = parse_dim("".join(pieces))
-        return value
+        return parse_dim("".join(pieces))
 
     def _peek(self) -> str:
         match = _TOKEN.match(self._text, self._at)

@@ -8,7 +8,6 @@ from typing import Any
 from taso_opt.core.dims import symbol
 from taso_opt.spec.operator import Array, ArrayModule, OnnxNode
 
-
 ANY_WINDOWS = {
     "strides": (symbol("s_h"), symbol("s_w")),
     "pads": tuple(symbol(f"p_{side}") for side in "tlbr"),

@@ -1,0 +1,1 @@
+"""Applies proved rules to graphs: patterns, matching, n-ary steps and substitution."""

@@ -1,0 +1,281 @@
+"""Compiles rules to patterns, lifting what a rule says of two tensors to any number of them.
+
+A rule is lifted when a renaming turns its first half into its second: `Concat(u, u')`, `Split` into `(n, n')`,
+`Add(u, u')` and the two outputs of a merge. Its k-ary form follows from the binary rule by induction: apply the rule
+to the first k-1 elements taken as one and to the last, then flatten with the associativity of concatenation
+(`concat_is_associative`, `split_of_three_is_nested`) and of the folded operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from taso_opt.core.dims import Dim, Size, substitute, symbol
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of, children, postorder
+from taso_opt.core.types import TensorType
+from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Output, Part, Pattern, Variable
+from taso_opt.spec.builder import Builder
+
+FOLDABLE = frozenset({"Add", "Mul"})
+
+
+class NotLiftable(Exception):
+    """Raised inside this module when the halves of a rule do not correspond."""
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Turns the first half of a rule into its second: variables, sizes, and item 0 of a split into item 1."""
+
+    terms: dict[Term, Term] = field(default_factory=dict)
+    sizes: dict[str, str] = field(default_factory=dict)
+
+
+def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
+    """The pattern form of a rule in the direction given; None when its source fits everything or cannot be merged."""
+    if isinstance(rule.source[0], Var):
+        return None
+    for renaming in _renamings(rule, builder):
+        try:
+            return _Lifting(builder, renaming).compile(rule)
+        except NotLiftable:
+            continue
+    if len(rule.source) > 1:
+        return None
+    try:
+        return _Lifting(builder, Renaming()).compile(rule)
+    except NotLiftable:
+        return None
+
+
+def _renamings(rule: Rule, builder: Builder) -> Iterator[Renaming]:
+    """Renamings that could carry one half of the rule into the other."""
+    if len(rule.source) == 2:
+        first, second = rule.source
+        yield from _correspondences(first, second, Renaming(), builder)
+        yield from _correspondences(second, first, Renaming(), builder)
+        return
+    for term in postorder((*rule.source, *rule.target)):
+        if isinstance(term, Apply) and term.operator == "Concat" and len(term.args) == 2:
+            yield from _correspondences(*term.args, Renaming(), builder)
+
+
+def _correspondences(u: Term, v: Term, known: Renaming, builder: Builder) -> Iterator[Renaming]:
+    if u in known.terms:
+        if known.terms[u] is v:
+            yield known
+        return
+    if isinstance(u, Var) and isinstance(v, Var):
+        sizes = _rename_sizes(u.type.shape, v.type.shape, known.sizes)
+        if sizes is not None:
+            yield Renaming({**known.terms, u: v}, sizes)
+    elif isinstance(u, Item) and isinstance(v, Item) and u.term is v.term and u.index != v.index:
+        sizes = _swapped_sizes(u, v, known.sizes)
+        if sizes is not None:
+            yield Renaming({**known.terms, u: v}, sizes)
+    elif isinstance(u, Item) and isinstance(v, Item) and u.index == v.index:
+        yield from _correspondences(u.term, v.term, known, builder)
+    elif isinstance(u, Apply) and isinstance(v, Apply) and u.operator == v.operator and len(u.args) == len(v.args):
+        sizes = _rename_attributes(u.attributes, v.attributes, known.sizes)
+        if sizes is not None:
+            yield from _operand_correspondences(u, v, Renaming(known.terms, sizes), builder)
+
+
+def _operand_correspondences(u: Apply, v: Apply, known: Renaming, builder: Builder) -> Iterator[Renaming]:
+    operator = builder.operator(u)
+    orders = [v.args, v.args[::-1]] if operator is not None and operator.commutative else [v.args]
+    for order in orders:
+        partial = [known]
+        for a, b in zip(u.args, order, strict=True):
+            partial = [more for renaming in partial for more in _correspondences(a, b, renaming, builder)]
+        yield from partial
+
+
+def _rename_sizes(u: tuple[Dim, ...], v: tuple[Dim, ...], known: dict[str, str]) -> dict[str, str] | None:
+    if len(u) != len(v):
+        return None
+    sizes = dict(known)
+    for a, b in zip(u, v, strict=True):
+        left = a.symbol if isinstance(a, Size) else None
+        right = b.symbol if isinstance(b, Size) else None
+        if left is None or right is None:
+            if a != b:
+                return None
+        elif sizes.setdefault(left, right) != right:
+            return None
+    return sizes
+
+
+def _rename_attributes(u: object, v: object, known: dict[str, str]) -> dict[str, str] | None:
+    if isinstance(u, Size) and isinstance(v, Size):
+        return _rename_sizes((u,), (v,), known)
+    if isinstance(u, tuple) and isinstance(v, tuple) and len(u) == len(v):
+        sizes: dict[str, str] | None = known
+        for a, b in zip(u, v, strict=True):
+            sizes = None if sizes is None else _rename_attributes(a, b, sizes)
+        return sizes
+    return known if u == v else None
+
+
+def _swapped_sizes(u: Item, v: Item, known: dict[str, str]) -> dict[str, str] | None:
+    if u.term.operator != "Split":
+        return None
+    sizes = u.term.attribute("sizes")
+    assert isinstance(sizes, tuple)
+    if len(sizes) != 2:
+        return None
+    return _rename_attributes(sizes[u.index], sizes[v.index], known)
+
+
+class _Lifting:
+    """Turns the terms of one rule into patterns under one renaming."""
+
+    def __init__(self, builder: Builder, renaming: Renaming) -> None:
+        self._builder, self._renaming = builder, renaming
+        moved = {u: v for u, v in renaming.terms.items() if u is not v}
+        if set(moved) & {v for u, v in renaming.terms.items() if u is not v and isinstance(v, Var)}:
+            raise NotLiftable
+        self._private = frozenset(term for term in moved if isinstance(term, Var))
+        self._other_half = frozenset(term for term in moved.values() if isinstance(term, Var))
+        self._moves_parts = any(isinstance(term, Item) for term in moved)
+        self._sizes = {u: v for u, v in renaming.sizes.items() if u != v}
+        self._image: dict[Term, Term] = {}
+        self._split_inputs: set[Term] = set()
+        self._lifted = False
+        self._lifted_join = False
+
+    def compile(self, rule: Rule) -> CompiledRule:
+        merges = len(rule.source) == 2
+        if merges and self._rename(rule.source[0]) is not rule.source[1]:
+            raise NotLiftable
+        self._check_target(rule)
+        for term in postorder((*rule.source, *rule.target)):
+            if isinstance(term, Apply) and term.operator == "Split":
+                self._split_inputs.add(term.args[0])
+        source = self._convert(rule.source[0], merges, in_source=True)
+        if merges and self._lifted_join:
+            raise NotLiftable
+        target = self._convert(rule.target[0], merges, in_source=False)
+        lifted = merges or self._lifted
+        if not lifted and (self._private or self._moves_parts):
+            raise NotLiftable
+        return CompiledRule(rule, source, target, merges, lifted, frozenset(self._sizes))
+
+    def _check_target(self, rule: Rule) -> None:
+        if len(rule.target) == 2 and self._rename_output(rule.target[0]) is not rule.target[1]:
+            raise NotLiftable
+
+    def _rename_output(self, term: Term) -> Term:
+        """The second output that corresponds to the first: item 1 where the first takes item 0 of a merged split."""
+        if isinstance(term, Item) and term.term.operator == "Split":
+            return Item(term.term, 1 - term.index)
+        if isinstance(term, Apply):
+            return self._with_operands(term, tuple(self._rename_output(child) for child in term.args))
+        return self._rename(term)
+
+    def _convert(self, term: Term, element: bool, in_source: bool) -> Pattern:
+        match term:
+            case Var():
+                return self._variable(term, element)
+            case Const():
+                raise NotLiftable
+            case Item():
+                return self._item(term, element, in_source)
+        pair = self._pair(term) if self._renaming.terms else None
+        if pair is not None and term.operator == "Concat":
+            self._lifted = self._lifted_join = True
+            return Join(self._convert(pair, True, in_source), int(str(term.attribute("axis"))))
+        if pair is not None and not in_source and term.operator in FOLDABLE and not element:
+            return Fold(term.operator, self._convert(pair, True, in_source))
+        if not element and self._mentions_private_sizes(term.attributes):
+            raise NotLiftable
+        args = tuple(self._convert(argument, element, in_source) for argument in term.args)
+        operator = self._builder.operator(term)
+        private = element and self._mentions_private_sizes(term.attributes)
+        return Application(term.operator, args, term.attributes, operator is not None and operator.commutative, private)
+
+    def _pair(self, term: Apply) -> Term | None:
+        """The operand for the first element when the two operands correspond, else None."""
+        if len(term.args) != 2:
+            return None
+        first, second = term.args
+        if first is not second and self._rename(first) is second:
+            return first
+        operator = self._builder.operator(term)
+        if operator is not None and operator.commutative and first is not second and self._rename(second) is first:
+            return second
+        return None
+
+    def _item(self, term: Item, element: bool, in_source: bool) -> Pattern:
+        split = term.term
+        if not element or split.operator != "Split" or not self._renaming.terms:
+            return Output(self._convert(split, element, in_source), term.index)
+        sizes = split.attribute("sizes")
+        assert isinstance(sizes, tuple)
+        if len(sizes) != 2 or self._renamed_attribute(sizes[term.index]) != sizes[1 - term.index]:
+            raise NotLiftable
+        size = sizes[term.index]
+        assert isinstance(size, int | Size)
+        self._lifted = True
+        return Part(self._convert(split.args[0], False, in_source), int(str(split.attribute("axis"))), size)
+
+    def _variable(self, term: Var, element: bool) -> Variable:
+        private = term in self._private
+        if term in self._other_half or (private and not element):
+            raise NotLiftable
+        shape: tuple[Dim | None, ...] = term.type.shape
+        if not private and any(self._mentions_private_sizes(dim) for dim in term.type.shape):
+            if term not in self._split_inputs:
+                raise NotLiftable
+            shape = tuple(None if self._mentions_private_sizes(dim) else dim for dim in term.type.shape)
+        return Variable(term.name, TensorType(term.type.dtype, term.type.shape), shape, private)
+
+    def _rename(self, term: Term) -> Term:
+        """The image of a term under the renaming."""
+        for part in postorder((term,)):
+            if part in self._image:
+                continue
+            fixed = self._renaming.terms.get(part) if isinstance(part, Var | Item) else None
+            if fixed is None and isinstance(part, Item) and part.term.operator == "Split" and self._is_swapped(part):
+                fixed = Item(part.term, 1 - part.index)
+            self._image[part] = self._rebuilt(part) if fixed is None else fixed
+        return self._image[term]
+
+    def _is_swapped(self, item: Item) -> bool:
+        sizes = item.term.attribute("sizes")
+        assert isinstance(sizes, tuple)
+        other = self._renamed_attribute(sizes[item.index])
+        return len(sizes) == 2 and self._moves_parts and other == sizes[1 - item.index] and self._is_shared(item.term)
+
+    def _is_shared(self, term: Term) -> bool:
+        return not any(part in self._private for part in postorder((term,)))
+
+    def _rebuilt(self, term: Term) -> Term:
+        new = tuple(self._image[child] for child in children(term))
+        if isinstance(term, Item):
+            return self._builder.item(new[0], term.index)
+        if not isinstance(term, Apply):
+            return term
+        return self._with_operands(term, new)
+
+    def _with_operands(self, term: Apply, new: tuple[Term, ...]) -> Term:
+        """The renamed operator over other operands; ill-typed results are fine, they equal nothing in the rule."""
+        operator = self._builder.operator(term)
+        ordered = tuple(sorted(new)) if operator is not None and operator.commutative else new
+        attributes = {name: self._renamed_attribute(value) for name, value in term.attributes}
+        return Apply(term.operator, ordered, attributes_of(attributes))
+
+    def _renamed_attribute(self, value: Attribute) -> Attribute:
+        if isinstance(value, tuple):
+            return tuple(self._renamed_attribute(part) for part in value)
+        if isinstance(value, Size):
+            return substitute(value, lambda name: symbol(self._sizes[name]) if name in self._sizes else None)
+        return value
+
+    def _mentions_private_sizes(self, value: object) -> bool:
+        if isinstance(value, tuple):
+            return any(self._mentions_private_sizes(part) for part in value)
+        names = {*self._sizes, *self._sizes.values()}
+        return isinstance(value, Size) and any(name in names for name in value.symbols())

@@ -1,0 +1,180 @@
+"""Finds where a pattern fits: bindings of its variables to terms and of its sizes to numbers or symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from taso_opt.core.dims import Dim, Size, substitute
+from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.types import FLOATS, TensorType
+from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable
+from taso_opt.spec.builder import Builder
+
+Binding = Mapping[str, Any]
+"""Terms by variable name and sizes by symbol; private names carry the element's number (`x@2`).
+
+`#count` is the number of elements, `#sizes` what the split gives each, `#part@2` which part element 2 takes, `#dtype`
+the element type, `#owed` the equations between sizes that can only be checked once every symbol is bound.
+"""
+
+
+def key(name: str, private: bool, element: int) -> str:
+    """The name under which a binding keeps a variable or size."""
+    return f"{name}@{element}" if private else name
+
+
+class Matcher:
+    """Matches the source of one compiled rule against terms whose types `builder` knows."""
+
+    def __init__(self, builder: Builder, private_sizes: frozenset[str]) -> None:
+        self._builder, self._private_sizes = builder, private_sizes
+
+    def match(self, pattern: Pattern, term: Term, element: int = 0) -> Iterator[Binding]:
+        """Every way in which the pattern fits the term."""
+        for binding in self._match(pattern, term, {"#owed": ()}, element):
+            if self._settled(binding):
+                yield binding
+
+    def _match(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
+        match pattern:
+            case Variable():
+                yield from self._variable(pattern, term, binding, element)
+            case Application():
+                yield from self._application(pattern, term, binding, element)
+            case Output(inner, index):
+                if isinstance(term, Item) and term.index == index:
+                    yield from self._match(inner, term.term, binding, element)
+            case Part():
+                yield from self._part(pattern, term, binding, element)
+            case Join():
+                yield from self._join(pattern, term, binding)
+            case Fold():
+                raise AssertionError("a fold stands only in targets")
+
+    def _variable(self, pattern: Variable, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
+        name = key(pattern.name, pattern.private, element)
+        known = binding.get(name)
+        if known is not None:
+            if known is term:
+                yield binding
+            return
+        types = self._builder.types(term)
+        if len(types) != 1 or types[0].dtype not in FLOATS:
+            return
+        if binding.get("#dtype", types[0].dtype) != types[0].dtype:
+            return
+        bound = self._fit(pattern, types[0], element, {**binding, name: term, "#dtype": types[0].dtype})
+        if bound is not None:
+            yield bound
+
+    def _fit(self, pattern: Variable, kind: TensorType, element: int, binding: dict[str, Any]) -> Binding | None:
+        scheme, shape = pattern.shape, kind.shape
+        if not scheme:
+            return binding if len(shape) <= 1 and all(dim == 1 for dim in shape) else None
+        stars = [at for at, dim in enumerate(scheme) if isinstance(dim, Size) and dim.is_star]
+        if stars:
+            (at,) = stars
+            after = len(scheme) - at - 1
+            if len(shape) < len(scheme) - 1:
+                return None
+            star = scheme[at]
+            assert isinstance(star, Size) and star.symbol is not None
+            middle = shape[at : len(shape) - after]
+            if binding.setdefault(star.symbol, middle) != middle:
+                return None
+            scheme = (*scheme[:at], *scheme[at + 1 :])
+            shape = (*shape[:at], *shape[len(shape) - after :])
+        if len(scheme) != len(shape):
+            return None
+        for wanted, found in zip(scheme, shape, strict=True):
+            if wanted is not None and not self._bind(wanted, found, element, binding):
+                return None
+        return binding
+
+    def _bind(self, wanted: Dim, found: Dim, element: int, binding: dict[str, Any]) -> bool:
+        """Note that a size of the pattern is this size; sums wait until their symbols are bound."""
+        if isinstance(wanted, int):
+            return wanted == found
+        name = wanted.symbol
+        if name is None:
+            binding["#owed"] = (*binding["#owed"], (wanted, found, element))
+            return True
+        return bool(binding.setdefault(key(name, name in self._private_sizes, element), found) == found)
+
+    def _application(self, pattern: Application, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
+        if not isinstance(term, Apply) or term.operator != pattern.operator or len(term.args) != len(pattern.args):
+            return
+        bound = dict(binding)
+        if not self._attributes(pattern.attributes, term.attributes, element, bound):
+            return
+        yield from self._operands(pattern.args, term.args, bound, element)
+        if pattern.commutative and term.args[0] is not term.args[1]:
+            yield from self._operands(pattern.args, term.args[::-1], bound, element)
+
+    def _operands(
+        self, patterns: tuple[Pattern, ...], terms: tuple[Term, ...], binding: Binding, element: int
+    ) -> Iterator[Binding]:
+        if not patterns:
+            yield binding
+            return
+        for bound in self._match(patterns[0], terms[0], dict(binding), element):
+            yield from self._operands(patterns[1:], terms[1:], bound, element)
+
+    def _attributes(self, wanted: Any, found: Any, element: int, binding: dict[str, Any]) -> bool:
+        if isinstance(wanted, Size):
+            return isinstance(found, int | Size) and self._bind(wanted, found, element, binding)
+        if isinstance(wanted, tuple):
+            if not isinstance(found, tuple):
+                return False
+            if len(wanted) == 1 and isinstance(wanted[0], Size) and wanted[0].is_star:
+                return bool(binding.setdefault(wanted[0].symbol or "", found) == found)
+            return len(wanted) == len(found) and all(
+                self._attributes(a, b, element, binding) for a, b in zip(wanted, found, strict=True)
+            )
+        return bool(wanted == found)
+
+    def _part(self, pattern: Part, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
+        if not isinstance(term, Item) or term.term.operator != "Split" or term.term.attribute("axis") != pattern.axis:
+            return
+        sizes = term.term.attribute("sizes")
+        assert isinstance(sizes, tuple)
+        bound = dict(binding)
+        if bound.setdefault("#sizes", sizes) != sizes or bound.setdefault(f"#part@{element}", term.index) != term.index:
+            return
+        size = sizes[term.index]
+        assert isinstance(size, int | Size)
+        if self._bind(pattern.size, size, element, bound):
+            yield from self._match(pattern.inner, term.term.args[0], bound, element)
+
+    def _join(self, pattern: Join, term: Term, binding: Binding) -> Iterator[Binding]:
+        if not isinstance(term, Apply) or term.operator != "Concat" or term.attribute("axis") != pattern.axis:
+            return
+        bound = dict(binding)
+        count = len(term.args)
+        if count >= 2 and bound.setdefault("#count", count) == count:
+            yield from self._elements(pattern.inner, term.args, bound, 0)
+
+    def _elements(self, inner: Pattern, terms: tuple[Term, ...], binding: Binding, element: int) -> Iterator[Binding]:
+        if element == len(terms):
+            yield binding
+            return
+        for bound in self._match(inner, terms[element], dict(binding), element):
+            yield from self._elements(inner, terms, bound, element + 1)
+
+    def _settled(self, binding: Binding) -> bool:
+        """Whether owed equations hold and a join takes every part of its split, in order."""
+        for wanted, found, element in binding["#owed"]:
+            if self._value(wanted, binding, element) != found:
+                return False
+        sizes, count = binding.get("#sizes"), binding.get("#count")
+        if sizes is None or count is None:
+            return True
+        return count == len(sizes) and all(binding.get(f"#part@{at}", at) == at for at in range(count))
+
+    def _value(self, wanted: Size, binding: Binding, element: int) -> Dim:
+        def replacement(name: str) -> Dim | None:
+            value = binding.get(key(name, name in self._private_sizes, element))
+            return value if isinstance(value, int | Size) else None
+
+        return substitute(wanted, replacement)

@@ -1,0 +1,101 @@
+"""Patterns: what rules look like to the matcher, with pairs lifted to sequences of any length.
+
+A rule of the library joins or splits two tensors. `Join`, `Part` and `Fold` say the same for k of them: the private
+variables and sizes of one element repeat for each element, the shared ones do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from taso_opt.core.dims import Dim
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Attributes
+from taso_opt.core.types import TensorType
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Matches any term whose type fits `scheme`; a size None in `shape` fits anything."""
+
+    name: str
+    scheme: TensorType
+    shape: tuple[Dim | None, ...]
+    private: bool
+
+
+@dataclass(frozen=True)
+class Application:
+    """Matches an operator with these attributes; `commutative` operands match in both orders."""
+
+    operator: str
+    args: tuple[Pattern, ...]
+    attributes: Attributes
+    commutative: bool
+    private: bool
+
+
+@dataclass(frozen=True)
+class Output:
+    """Matches one numbered output of an operator with several."""
+
+    inner: Pattern
+    index: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """A concatenation with one operand for each element."""
+
+    inner: Pattern
+    axis: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a split of `inner` along `axis` gives the current element; `size` is its size there."""
+
+    inner: Pattern
+    axis: int
+    size: Dim
+
+
+@dataclass(frozen=True)
+class Fold:
+    """An associative, commutative operator over one operand for each element; occurs in targets only."""
+
+    operator: str
+    inner: Pattern
+
+
+Pattern: TypeAlias = Variable | Application | Output | Join | Part | Fold
+
+
+@dataclass(frozen=True)
+class CompiledRule:
+    """A rule in one direction, ready to match.
+
+    With `merges` the source matches each of k separate terms and the target gives the k terms that replace them;
+    otherwise the source matches one term. `lifted` tells whether sequences of any length match.
+    """
+
+    rule: Rule
+    source: Pattern
+    target: Pattern
+    merges: bool
+    lifted: bool
+    private_sizes: frozenset[str]
+
+
+def head(pattern: Pattern) -> str | None:
+    """The operator that a term must have to match, `Item` for one of several outputs, None when any will do."""
+    match pattern:
+        case Application(operator):
+            return operator
+        case Join():
+            return "Concat"
+        case Part() | Output():
+            return "Item"
+        case _:
+            return None

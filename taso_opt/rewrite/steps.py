@@ -1,0 +1,235 @@
+"""Finds every step that the rules allow on a graph: single rewrites and merges of any number of siblings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Const, Item, Term, children
+from taso_opt.errors import TypeMismatch
+from taso_opt.rewrite.apply import Instantiation
+from taso_opt.rewrite.lift import compile_rule
+from taso_opt.rewrite.match import Binding, Matcher
+from taso_opt.rewrite.pattern import CompiledRule, head
+from taso_opt.spec.builder import Builder
+
+MAX_BINDINGS = 16
+"""How many ways of fitting one rule to one term are looked at; commutative operands multiply them."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One application of a rule: each source term and the term that replaces it."""
+
+    rule: CompiledRule
+    replacements: tuple[tuple[Term, Term], ...]
+
+    @property
+    def mapping(self) -> dict[Term, Term]:
+        """The replacements as a dictionary."""
+        return dict(self.replacements)
+
+
+@dataclass(frozen=True)
+class _Element:
+    """One term that fits the source of a merge, with what it shares with its siblings."""
+
+    term: Term
+    binding: Binding
+    shared: tuple[tuple[str, Any], ...]
+    part: int | None
+
+
+class Rewriter:
+    """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
+
+    def __init__(self, builder: Builder, rules: RuleSet) -> None:
+        self._builder = builder
+        self._single: dict[str, list[tuple[CompiledRule, Matcher]]] = defaultdict(list)
+        self._merging: dict[str, list[tuple[CompiledRule, Matcher]]] = defaultdict(list)
+        for rule in rules.directed():
+            compiled = compile_rule(rule, builder)
+            root = head(compiled.source) if compiled is not None else None
+            if compiled is None or root is None:
+                continue
+            index = self._merging if compiled.merges else self._single
+            index[root].append((compiled, Matcher(builder, compiled.private_sizes)))
+        self._rewrites: dict[Term, tuple[Step, ...]] = {}
+        self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
+        self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
+        self._constant: dict[Term, bool] = {}
+        self._positions: dict[Term, int] = {}
+
+    def is_constant(self, term: Term) -> bool:
+        """Whether a term depends on constants only, so that it costs nothing at run time."""
+        known = self._constant.get(term)
+        if known is None:
+            parts = children(term)
+            known = isinstance(term, Const) or (bool(parts) and all(self.is_constant(part) for part in parts))
+            self._constant[term] = known
+        return known
+
+    def steps(self, terms: Sequence[Term]) -> Iterator[Step]:
+        """Every step on a graph given by its terms, children before parents."""
+        live = [term for term in terms if not self.is_constant(term)]
+        for term in live:
+            yield from self.rewrites(term)
+        yield from self._merge_steps(terms, live)
+
+    def rewrites(self, term: Term) -> tuple[Step, ...]:
+        """Every way to replace this one term."""
+        known = self._rewrites.get(term)
+        if known is None:
+            known = tuple(self._single_steps(term))
+            self._rewrites[term] = known
+        return known
+
+    def _single_steps(self, term: Term) -> Iterator[Step]:
+        seen = {term}
+        for rule, matcher in self._single.get(_head(term), ()):
+            for tried, binding in enumerate(matcher.match(rule.source, term)):
+                if tried == MAX_BINDINGS:
+                    break
+                try:
+                    (target,) = Instantiation(self._builder, rule, binding, binding.get("#count", 0)).targets()
+                except TypeMismatch:
+                    continue
+                if target not in seen and self._builder.types(target) == self._builder.types(term):
+                    seen.add(target)
+                    yield Step(rule, ((term, target),))
+
+    def _merge_steps(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
+        groups: dict[tuple[int, Any], tuple[CompiledRule, list[_Element]]] = {}
+        for term in live:
+            for rule, element in self._elements_of(term):
+                _, members = groups.setdefault((id(rule), element.shared), (rule, []))
+                if not members or members[-1].term is not term:
+                    members.append(element)
+        candidates = [(rule, self._in_order(members)) for rule, members in groups.values() if len(members) > 1]
+        needs = _Dependencies(terms, (element.term for _, members in candidates for element in members))
+        for rule, members in candidates:
+            for siblings in self._siblings(members, needs):
+                step = self._merge(rule, siblings)
+                if step is not None:
+                    yield step
+
+    @staticmethod
+    def _siblings(members: list[_Element], needs: _Dependencies) -> Iterator[list[_Element]]:
+        if members[0].part is None:
+            yield from needs.antichains(members)
+            return
+        parts = _all_parts(members)
+        if parts is not None:
+            yield parts
+
+    def _in_order(self, members: list[_Element]) -> list[_Element]:
+        """Siblings that descend from parts of a split in the order of the parts, so that joining them undoes it.
+
+        The sort is stable and no sibling can come before one it needs: parts of one split do not need each other.
+        """
+        positions = [self._position(element.term) for element in members]
+        if len(set(positions)) < len(members):
+            return members
+        return [members[at] for at in sorted(range(len(members)), key=positions.__getitem__)]
+
+    def _position(self, term: Term) -> int:
+        """The part of a split that a term descends from, -1 when from none; the nearest split counts."""
+        known = self._positions.get(term)
+        if known is None:
+            stack = [term]
+            while stack:
+                top = stack[-1]
+                missing = [] if isinstance(top, Item) else [c for c in children(top) if c not in self._positions]
+                if missing:
+                    stack.extend(missing)
+                    continue
+                below = (self._positions[child] for child in children(top) if not isinstance(top, Item))
+                self._positions[top] = top.index if isinstance(top, Item) else max(below, default=-1)
+                stack.pop()
+            known = self._positions[term]
+        return known
+
+    def _elements_of(self, term: Term) -> tuple[tuple[CompiledRule, _Element], ...]:
+        known = self._elements.get(term)
+        if known is None:
+            known = tuple(self._find_elements(term))
+            self._elements[term] = known
+        return known
+
+    def _find_elements(self, term: Term) -> Iterator[tuple[CompiledRule, _Element]]:
+        for rule, matcher in self._merging.get(_head(term), ()):
+            for tried, binding in enumerate(matcher.match(rule.source, term)):
+                if tried == MAX_BINDINGS:
+                    break
+                shared = [(name, value) for name, value in binding.items() if not _is_private(name) and name != "#owed"]
+                if any(isinstance(value, Term) for _, value in shared):
+                    yield rule, _Element(term, binding, tuple(sorted(shared, key=_name)), binding.get("#part@0"))
+
+    def _merge(self, rule: CompiledRule, siblings: Sequence[_Element]) -> Step | None:
+        place = id(rule), tuple(element.term for element in siblings)
+        if place not in self._merges:
+            self._merges[place] = self._merged(rule, siblings)
+        return self._merges[place]
+
+    def _merged(self, rule: CompiledRule, siblings: Sequence[_Element]) -> Step | None:
+        binding: dict[str, Any] = dict(siblings[0].shared)
+        for at, element in enumerate(siblings):
+            for name, value in element.binding.items():
+                if _is_private(name):
+                    binding[f"{name[:-2]}@{at}"] = value
+        try:
+            targets = Instantiation(self._builder, rule, binding, len(siblings)).targets()
+        except TypeMismatch:
+            return None
+        pairs = tuple((element.term, target) for element, target in zip(siblings, targets, strict=True))
+        if any(self._builder.types(old) != self._builder.types(new) or old is new for old, new in pairs):
+            return None
+        return Step(rule, pairs)
+
+
+class _Dependencies:
+    """Which of some marked terms each term needs, as bit masks over the marks."""
+
+    def __init__(self, terms: Sequence[Term], marked: Iterable[Term]) -> None:
+        self._bits = {term: 1 << at for at, term in enumerate(dict.fromkeys(marked))}
+        self._below: dict[Term, int] = {}
+        for term in terms:
+            mask = 0
+            for child in children(term):
+                mask |= self._below[child] | self._bits.get(child, 0)
+            self._below[term] = mask
+
+    def antichains(self, members: Sequence[_Element]) -> Iterator[list[_Element]]:
+        """Split siblings, given children before parents, into groups of which none needs another."""
+        groups: list[tuple[list[_Element], int]] = []
+        for element in members:
+            for at, (group, mask) in enumerate(groups):
+                if not self._below[element.term] & mask:
+                    group.append(element)
+                    groups[at] = group, mask | self._bits[element.term]
+                    break
+            else:
+                groups.append(([element], self._bits[element.term]))
+        return (group for group, _ in groups if len(group) > 1)
+
+
+def _all_parts(members: Sequence[_Element]) -> list[_Element] | None:
+    """The siblings that take the parts of one split, in order, when every part is there."""
+    parts = {element.part: element for element in members}
+    sizes = dict(members[0].shared)["#sizes"]
+    return [parts[at] for at in range(len(sizes))] if len(parts) == len(members) == len(sizes) else None
+
+
+def _head(term: Term) -> str:
+    return getattr(term, "operator", "Item" if hasattr(term, "index") else "")
+
+
+def _is_private(name: str) -> bool:
+    return name.endswith("@0")
+
+
+def _name(entry: tuple[str, Any]) -> str:
+    return entry[0]

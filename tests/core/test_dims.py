@@ -1,0 +1,49 @@
+"""Sizes: arithmetic, exact division and text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taso_opt.core.dims import Size, bind, divide, parse_dim, symbol
+
+NAMES = ("m", "n", "k")
+sizes = st.recursive(
+    st.integers(-5, 5) | st.sampled_from([symbol(name) for name in NAMES]),
+    lambda inner: st.tuples(inner, inner).map(lambda pair: pair[0] + pair[1])
+    | st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1]),
+    max_leaves=6,
+)
+NUMBERS = {"m": 3, "n": 5, "k": 7}
+
+
+@given(sizes, sizes)
+def test_arithmetic_on_symbols_agrees_with_arithmetic_on_numbers(a, b):
+    assert bind(a + b, NUMBERS) == bind(a, NUMBERS) + bind(b, NUMBERS)
+    assert bind(a * b, NUMBERS) == bind(a, NUMBERS) * bind(b, NUMBERS)
+    assert bind(a - b, NUMBERS) == bind(a, NUMBERS) - bind(b, NUMBERS)
+
+
+@given(sizes)
+def test_the_text_of_a_size_is_read_back(size):
+    assert parse_dim(str(size)) == size
+
+
+def test_a_product_divides_exactly_by_its_factor():
+    assert divide(symbol("g") * symbol("m"), symbol("g")) == symbol("m")
+    assert divide(symbol("n") * 4, 2) == symbol("n") * 2
+
+
+def test_an_inexact_quotient_is_one_opaque_symbol():
+    quotient = divide(symbol("n") + 1, 2)
+    assert isinstance(quotient, Size)
+    assert quotient.symbol == "floor((n+1)/(2))"
+
+
+def test_terms_that_cancel_leave_a_number():
+    assert symbol("n") + 3 - symbol("n") == 3
+
+
+@pytest.mark.parametrize("text", ["", "n+", "2n", "a b", "n**2", "-"])
+def test_malformed_sizes_are_refused(text):
+    with pytest.raises(ValueError, match="expected"):
+        parse_dim(text)

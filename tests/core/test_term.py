@@ -1,0 +1,63 @@
+"""Terms: interning, traversal without recursion and replacement."""
+
+import gc
+import pickle
+
+from taso_opt.core.term import Apply, Const, Item, Var, children, operator_count, postorder, replace
+from taso_opt.core.types import TensorType
+
+KIND = TensorType("float32", (2, 2))
+X, Y, W = Var("x", KIND), Var("y", KIND), Const("w", KIND)
+
+
+def test_equal_terms_are_one_object():
+    assert Apply("Add", (X, Y)) is Apply("Add", (Var("x", KIND), Y))
+    assert Apply("Add", (X, Y)) is not Apply("Add", (Y, X))
+    assert Var("x", KIND) is not Const("x", KIND)
+
+
+def test_attributes_and_types_tell_terms_apart():
+    assert Apply("Concat", (X, Y), (("axis", -1),)) is not Apply("Concat", (X, Y), (("axis", -2),))
+    assert Var("x", KIND) is not Var("x", TensorType("float64", (2, 2)))
+
+
+def test_a_pickled_term_comes_back_as_the_same_object():
+    term = Item(Apply("Split", (X,), (("axis", -1), ("sizes", (1, 1)))), 1)
+    assert pickle.loads(pickle.dumps(term)) is term  # noqa: S301 - our own bytes
+
+
+def test_terms_that_nobody_holds_are_forgotten():
+    from taso_opt.core.term import _interned
+
+    before = len(_interned)
+    chain = [Apply("Relu", (X,), (("step", step),)) for step in range(100)]
+    assert len(_interned) == before + 100
+    del chain
+    gc.collect()
+    assert len(_interned) == before
+
+
+def test_a_chain_of_ten_thousand_operators_is_traversed_and_rebuilt():
+    term = X
+    for _ in range(10_000):
+        term = Apply("Relu", (term,))
+    order = postorder([term])
+    assert len(order) == 10_001
+    assert order[0] is X
+    (moved,) = replace([term], {X: Y})
+    assert postorder([moved])[0] is Y
+    assert operator_count([moved]) == 10_000
+
+
+def test_children_come_before_parents_and_once():
+    shared = Apply("MatMul", (X, W))
+    root = Apply("Add", (shared, Apply("Relu", (shared,))))
+    order = postorder([root, shared])
+    assert len(order) == len(set(order)) == 5
+    for term in order:
+        assert all(order.index(child) < order.index(term) for child in children(term))
+
+
+def test_replacements_are_not_looked_into_again():
+    relu = Apply("Relu", (X,))
+    assert replace([relu], {X: relu}) == (Apply("Relu", (relu,)),)
