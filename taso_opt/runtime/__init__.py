@@ -1,0 +1,72 @@
+"""The only door to ONNX Runtime, which is imported in a child process alone: native code may crash or hang there."""
+
+from taso_opt.runtime.accuracy import (
+    OutputComparison,
+    OutputDifference,
+    Reaction,
+    base_tolerance,
+    compare_outputs,
+    sensitivity,
+    yardstick,
+)
+from taso_opt.runtime.client import RuntimeProcess
+from taso_opt.runtime.inputs import InputSpec, bind_shapes, random_inputs
+from taso_opt.runtime.installed import InstalledRuntime, installed_runtime, require_runtime, resolve_device
+from taso_opt.runtime.questions import (
+    compare_latency,
+    describe,
+    lower,
+    measure_many,
+    probe,
+    run_feeds,
+    run_outputs,
+)
+from taso_opt.runtime.requests import CompareLatency, MeasureItem, MeasurePlan, Model
+from taso_opt.runtime.results import (
+    Contestant,
+    Failed,
+    Latency,
+    LatencyComparison,
+    ModelDescription,
+    Ratio,
+    Timing,
+)
+from taso_opt.runtime.settings import RunSettings, RuntimeInfo
+
+__all__ = [
+    "CompareLatency",
+    "Contestant",
+    "Failed",
+    "InputSpec",
+    "InstalledRuntime",
+    "Latency",
+    "LatencyComparison",
+    "MeasureItem",
+    "MeasurePlan",
+    "Model",
+    "ModelDescription",
+    "OutputComparison",
+    "OutputDifference",
+    "Ratio",
+    "Reaction",
+    "RunSettings",
+    "RuntimeInfo",
+    "RuntimeProcess",
+    "Timing",
+    "base_tolerance",
+    "bind_shapes",
+    "compare_latency",
+    "compare_outputs",
+    "describe",
+    "installed_runtime",
+    "lower",
+    "measure_many",
+    "probe",
+    "random_inputs",
+    "require_runtime",
+    "resolve_device",
+    "run_feeds",
+    "run_outputs",
+    "sensitivity",
+    "yardstick",
+]

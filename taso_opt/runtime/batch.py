@@ -1,0 +1,79 @@
+"""Times of many small models in interleaved rounds; imported in the child process only.
+
+Sessions are created in seeded random order (the first one created reads up to 5% slow) and all live at once, so that
+each round visits every model once, in a new random order, and a slow spell of the machine touches all alike.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taso_opt.errors import TasoError
+from taso_opt.runtime.estimate import timing_of
+from taso_opt.runtime.requests import MeasureItem, MeasureMany
+from taso_opt.runtime.results import Failed, Timing
+from taso_opt.runtime.sampling import calibrate, clock_of, no_garbage_collection, repeats_for, take_sample
+from taso_opt.runtime.sessions import Run, create_session, inputs_for, prepare_run, refusals
+
+FEWEST_SAMPLES = 3
+
+
+@dataclass
+class _Entrant:
+    item: MeasureItem
+    run: Run
+    repeats: int
+    samples: list[float] = field(default_factory=list)
+    spent_s: float = 0.0
+
+
+def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
+    """A Timing for each key, or Failed with the reason; the order of the answer is that of the request."""
+    generator = np.random.default_rng(request.settings.seed)
+    clock = clock_of(request.settings)
+    results: dict[str, Timing | Failed] = {}
+    # 1. Create, run once and calibrate, in random order.
+    entrants: dict[str, _Entrant] = {}
+    for place in generator.permutation(len(request.items)):
+        item = request.items[place]
+        try:
+            entrants[item.key] = _enter(item, request)
+        except TasoError as error:
+            results[item.key] = Failed(str(error))
+    # 2. Interleaved rounds, each in a new random order.
+    keys = list(entrants)
+    with no_garbage_collection():
+        for _ in range(request.plan.rounds):
+            for place in generator.permutation(len(keys)):
+                entrant = entrants[keys[place]]
+                if keys[place] not in results and _wants_more(entrant, request.plan.model_s):
+                    _visit(entrant, clock, results)
+    # 3. Medians.
+    for key, entrant in entrants.items():
+        results.setdefault(key, timing_of(entrant.samples))
+    return {item.key: results[item.key] for item in request.items}
+
+
+def _enter(item: MeasureItem, request: MeasureMany) -> _Entrant:
+    session = create_session(item.model, request.settings, request.optimization)
+    feed = inputs_for(session, item.inputs, request.settings)
+    run = prepare_run(session, item.model, feed, request.settings.device)
+    with refusals("run", item.model):
+        return _Entrant(item, run, repeats_for(calibrate(run, clock_of(request.settings)), request.plan.sample_s))
+
+
+def _wants_more(entrant: _Entrant, model_s: float) -> bool:
+    return entrant.spent_s < model_s or len(entrant.samples) < FEWEST_SAMPLES
+
+
+def _visit(entrant: _Entrant, clock: str, results: dict[str, Timing | Failed]) -> None:
+    start = time.perf_counter()
+    try:
+        with refusals("run", entrant.item.model):
+            sample = take_sample(entrant.run, entrant.repeats)
+    except TasoError as error:
+        results[entrant.item.key] = Failed(str(error))
+        return
+    entrant.samples.append(sample.on(clock))
+    entrant.spent_s += time.perf_counter() - start

@@ -1,0 +1,162 @@
+"""The original against its candidates, interleaved, with an A/A control; imported in the child process only.
+
+The contestants are the original, a second session of the original (the A/A control) and the candidates. All sessions
+are created anew, in seeded random order, for each *recreation*, because two sessions of one file can differ by several
+percent for as long as they live. A round takes one sample of each contestant in a new random order. Ratios pair the
+samples of a round; how they are summed up stands in estimate.py.
+"""
+
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taso_opt.errors import TasoError
+from taso_opt.runtime.estimate import paired_ratio, timing_of
+from taso_opt.runtime.requests import CompareLatency, Model
+from taso_opt.runtime.results import Contestant, Failed, Latency, LatencyComparison
+from taso_opt.runtime.sampling import (
+    Sample,
+    calibrate,
+    clock_of,
+    no_garbage_collection,
+    repeats_for,
+    take_sample,
+)
+from taso_opt.runtime.sessions import Run, create_session, inputs_for, prepare_run, refusals
+
+ORIGINAL, CONTROL, FIRST_CANDIDATE = 0, 1, 2
+
+Samples = NDArray[np.float64]
+
+
+@dataclass
+class _Contest:
+    """What accumulates: per recreation, one list of samples for each contestant's number; failures by number."""
+
+    models: tuple[Model, ...]
+    recreations: list[dict[int, list[Sample]]] = field(default_factory=list)
+    failures: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds done so far."""
+        return sum(len(samples[ORIGINAL]) for samples in self.recreations)
+
+
+def compare_latency(request: CompareLatency) -> LatencyComparison:
+    """Measure until the rounds are done or the time is up, at least one round; raises RuntimeFailure for the original.
+
+    A candidate that does not load or run becomes Failed and the others go on.
+    """
+    deadline = time.perf_counter() + request.time_limit_s
+    generator = np.random.default_rng(request.settings.seed)
+    contest = _Contest((request.original, request.original, *request.candidates))
+    for recreation in range(request.recreations):
+        left = request.recreations - recreation
+        share_s = (deadline - time.perf_counter()) / left
+        if contest.recreations and share_s <= 0:
+            break
+        rounds = math.ceil((request.rounds - contest.rounds) / left)
+        _recreate(contest, request, generator, rounds, share_s)
+    return _summary(contest, request)
+
+
+def _recreate(
+    contest: _Contest, request: CompareLatency, generator: np.random.Generator, rounds: int, share_s: float
+) -> None:
+    """Fresh sessions, then up to `rounds` rounds within `share_s` seconds (one round in any case)."""
+    deadline = time.perf_counter() + share_s
+    runs, run_s = _create(contest, request, generator)
+    repeats = _repeats(run_s, request.sample_s, (deadline - time.perf_counter()) / max(rounds, 1))
+    samples: dict[int, list[Sample]] = {number: [] for number in runs}
+    contest.recreations.append(samples)
+    with no_garbage_collection():
+        for done in range(rounds):
+            if done and time.perf_counter() > deadline:
+                break
+            for number in generator.permutation(list(runs)).tolist():
+                if number not in contest.failures:
+                    _visit(contest, number, runs[number], repeats[number], samples)
+
+
+def _create(
+    contest: _Contest, request: CompareLatency, generator: np.random.Generator
+) -> tuple[dict[int, Run], dict[int, float]]:
+    """Sessions of all contestants that have not failed, in random order, and about how many seconds a run takes."""
+    runs: dict[int, Run] = {}
+    run_s: dict[int, float] = {}
+    for number in generator.permutation(len(contest.models)).tolist():
+        if number in contest.failures:
+            continue
+        model = contest.models[number]
+        try:
+            session = create_session(model, request.settings, request.optimization)
+            feed = inputs_for(session, request.inputs, request.settings)
+            run = prepare_run(session, model, feed, request.settings.device)
+            with refusals("run", model):
+                run_s[number] = calibrate(run, clock_of(request.settings))
+        except TasoError as error:
+            _fail(contest, number, error)
+        else:
+            runs[number] = run
+    return runs, run_s
+
+
+def _repeats(run_s: dict[int, float], sample_s: float, round_s: float) -> dict[int, int]:
+    """Repeats of each contestant's burst: `sample_s` seconds, or less where a round would not fit `round_s`."""
+    wanted = sum(max(sample_s, seconds) + seconds for seconds in run_s.values())
+    if wanted > round_s:
+        sample_s *= max(round_s, 0.0) / wanted
+    return {number: repeats_for(seconds, sample_s) for number, seconds in run_s.items()}
+
+
+def _visit(contest: _Contest, number: int, run: Run, repeats: int, samples: dict[int, list[Sample]]) -> None:
+    try:
+        with refusals("run", contest.models[number]):
+            samples[number].append(take_sample(run, repeats))
+    except TasoError as error:
+        _fail(contest, number, error)
+
+
+def _fail(contest: _Contest, number: int, error: TasoError) -> None:
+    """Note a candidate's failure; the original's own is the caller's problem."""
+    if number < FIRST_CANDIDATE:
+        raise error
+    contest.failures[number] = str(error)
+
+
+def _summary(contest: _Contest, request: CompareLatency) -> LatencyComparison:
+    candidates: list[Contestant | Failed] = []
+    for number in range(FIRST_CANDIDATE, len(contest.models)):
+        reason = contest.failures.get(number)
+        candidates.append(_contestant(contest, number, request.settings.seed) if reason is None else Failed(reason))
+    return LatencyComparison(
+        clock=clock_of(request.settings),
+        original=_latency(contest, ORIGINAL),
+        control=_contestant(contest, CONTROL, request.settings.seed),
+        candidates=tuple(candidates),
+        rounds=contest.rounds,
+        recreations=len(contest.recreations),
+    )
+
+
+def _contestant(contest: _Contest, number: int, seed: int) -> Contestant:
+    cpu = [(_cpu(samples[ORIGINAL]), _cpu(samples[number])) for samples in contest.recreations]
+    wall = [(_wall(samples[ORIGINAL]), _wall(samples[number])) for samples in contest.recreations]
+    return Contestant(_latency(contest, number), paired_ratio(cpu, seed), paired_ratio(wall, seed))
+
+
+def _latency(contest: _Contest, number: int) -> Latency:
+    samples = [sample for recreation in contest.recreations for sample in recreation[number]]
+    return Latency(timing_of(_cpu(samples)), timing_of(_wall(samples)))
+
+
+def _cpu(samples: list[Sample]) -> Samples:
+    return np.array([sample.cpu_s for sample in samples], np.float64)
+
+
+def _wall(samples: list[Sample]) -> Samples:
+    return np.array([sample.wall_s for sample in samples], np.float64)

@@ -1,0 +1,94 @@
+"""Seeded random inputs for a model, from the names, types and shapes of its inputs."""
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taso_opt.errors import UnsupportedError, UsageError
+
+Array = NDArray[Any]
+Dim = int | str | None
+
+LARGEST_INTEGER = 9  # small: integers are most often indices, lengths or token numbers
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """Name, NumPy type name ('float32', 'bool', 'object' for strings) and shape of a model's input or output.
+
+    A dim is an int, a symbol's name, or None where nothing is known. A value that is no tensor, or of a type that
+    NumPy lacks, keeps the runtime's own spelling as its dtype ('seq(tensor(float))').
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Dim, ...]
+
+
+def bind_shapes(specs: Sequence[InputSpec], dims: Mapping[str, int], default: int = 1) -> tuple[InputSpec, ...]:
+    """The specs with every symbol replaced by its value in `dims`, and every other unknown dim by `default`.
+
+    Raises UsageError for a name in `dims` that no spec mentions and for a negative value.
+    """
+    symbols = {dim for spec in specs for dim in spec.shape if isinstance(dim, str)}
+    for name, value in dims.items():
+        if name not in symbols:
+            known = ", ".join(sorted(symbols)) or "none"
+            raise UsageError(f"expected the name of a symbolic dim of the inputs ({known}), found {name!r}")
+        if value < 0:
+            raise UsageError(f"expected a size of 0 or more for dim {name!r}, found {value}")
+
+    def bound(dim: Dim) -> int:
+        if isinstance(dim, int) and dim >= 0:
+            return dim
+        return dims.get(dim, default) if isinstance(dim, str) else default
+
+    return tuple(replace(spec, shape=tuple(bound(dim) for dim in spec.shape)) for spec in specs)
+
+
+def random_inputs(specs: Iterable[InputSpec], seed: int) -> dict[str, Array]:
+    """One array for each spec: floats normal(0, 1), integers 0 to 9, fair booleans, strings 's0' to 's9'.
+
+    An array depends on its name, type, shape and the seed alone, not on the other inputs. Shapes must be concrete
+    (see bind_shapes); raises UnsupportedError for a type that NumPy cannot hold and for a dim that is not bound.
+    """
+    return {spec.name: _random_array(spec, seed) for spec in specs}
+
+
+def _random_array(spec: InputSpec, seed: int) -> Array:
+    shape = _concrete(spec)
+    dtype = _numpy_type(spec)
+    generator = np.random.default_rng([seed, zlib.crc32(spec.name.encode())])
+    if dtype.kind == "f":
+        return np.asarray(generator.standard_normal(shape), dtype)
+    if dtype.kind in "iu":
+        return np.asarray(generator.integers(0, LARGEST_INTEGER + 1, shape), dtype)
+    if dtype.kind == "b":
+        return np.asarray(generator.integers(0, 2, shape), dtype)
+    numbers = np.asarray(generator.integers(0, LARGEST_INTEGER + 1, shape))
+    strings = np.empty(shape, object)
+    strings[...] = np.char.add("s", numbers.astype(str))
+    return strings
+
+
+def _concrete(spec: InputSpec) -> tuple[int, ...]:
+    sizes = tuple(dim for dim in spec.shape if isinstance(dim, int))
+    if len(sizes) != len(spec.shape):
+        raise UnsupportedError(f"expected a concrete shape for input {spec.name!r}, found {spec.shape}")
+    return sizes
+
+
+def _numpy_type(spec: InputSpec) -> np.dtype[Any]:
+    try:
+        dtype = np.dtype(spec.dtype)
+    except TypeError:
+        dtype = np.dtype("V1")
+    if dtype.kind not in "fiubO":
+        raise UnsupportedError(
+            f"expected a float, integer, boolean or string tensor for random input {spec.name!r}, found {spec.dtype}"
+        )
+    return dtype

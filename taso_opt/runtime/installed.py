@@ -1,0 +1,73 @@
+"""Which ONNX Runtime distribution is installed, found without importing it, and which device a request means."""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from taso_opt.errors import UnsupportedError, UsageError
+
+CPU_PACKAGE = "onnxruntime"
+GPU_PACKAGE = "onnxruntime-gpu"
+CUDA_PROVIDER = "CUDAExecutionProvider"
+
+INSTALL_COMMAND = 'pip install "tasoopt[cpu]"'
+REPAIR_COMMAND = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && {INSTALL_COMMAND}"
+
+
+@dataclass(frozen=True)
+class InstalledRuntime:
+    """`kind` is 'none', 'onnxruntime', 'onnxruntime-gpu', 'both', or 'other' (the module exists under another name)."""
+
+    kind: str
+    version: str | None
+
+
+def installed_runtime() -> InstalledRuntime:
+    """What is installed, from the metadata of the packages; imports nothing heavy."""
+    cpu, gpu = _version(CPU_PACKAGE), _version(GPU_PACKAGE)
+    if cpu is not None and gpu is not None:
+        return InstalledRuntime("both", gpu)
+    if gpu is not None:
+        return InstalledRuntime(GPU_PACKAGE, gpu)
+    if cpu is not None:
+        return InstalledRuntime(CPU_PACKAGE, cpu)
+    if importlib.util.find_spec("onnxruntime") is not None:
+        return InstalledRuntime("other", None)
+    return InstalledRuntime("none", None)
+
+
+def require_runtime() -> InstalledRuntime:
+    """The installed runtime; raises UnsupportedError with the command that mends it if there is none, or two."""
+    found = installed_runtime()
+    if found.kind == "none":
+        raise UnsupportedError(f"expected an ONNX Runtime package, found none; run: {INSTALL_COMMAND}")
+    if found.kind == "both":
+        raise UnsupportedError(
+            f"expected one ONNX Runtime package, found both {CPU_PACKAGE} and {GPU_PACKAGE}, "
+            f"which overwrite each other; run: {REPAIR_COMMAND}"
+        )
+    return found
+
+
+def resolve_device(requested: str, providers: Sequence[str]) -> str:
+    """'cpu' or 'cuda' for a requested 'auto', 'cpu' or 'cuda'.
+
+    `providers` are those that really answer (RuntimeInfo.providers), since the package's own list names CUDA on
+    machines without a GPU. Raises UsageError for another word, UnsupportedError for 'cuda' where it does not answer.
+    """
+    if requested not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"expected device auto, cpu or cuda, found {requested!r}")
+    if requested == "auto":
+        return "cuda" if CUDA_PROVIDER in providers else "cpu"
+    if requested == "cuda" and CUDA_PROVIDER not in providers:
+        found = ", ".join(providers) or "none"
+        raise UnsupportedError(f"expected a CUDA device that answers for device 'cuda', found only: {found}")
+    return requested
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

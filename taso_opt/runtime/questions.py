@@ -1,0 +1,147 @@
+"""The questions that the rest of the package asks the runtime's child process, one function each.
+
+All raise UnsupportedError where the runtime or the device is missing, and RuntimeFailure where the runtime refuses a
+model, crashes or overruns its limit.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from taso_opt.errors import RuntimeFailure
+from taso_opt.runtime.client import RuntimeProcess
+from taso_opt.runtime.inputs import Array
+from taso_opt.runtime.requests import (
+    DEFAULT_PLAN,
+    CompareLatency,
+    Describe,
+    Lower,
+    MeasureItem,
+    MeasureMany,
+    MeasurePlan,
+    Model,
+    Probe,
+    RunOutputs,
+)
+from taso_opt.runtime.results import Failed, LatencyComparison, ModelDescription, Timing
+from taso_opt.runtime.settings import ONE_CPU_THREAD, RunSettings, RuntimeInfo
+
+LOAD_LIMIT_S = 120.0
+RUN_LIMIT_S = 600.0
+SESSIONS_WITH_THREADS = 8
+
+Progress = Callable[[int, int], None]
+
+
+def probe(process: RuntimeProcess) -> RuntimeInfo:
+    """Which runtime this is, which providers really answer, the newest IR version and opset that it loads."""
+    return cast(RuntimeInfo, process.request(Probe(), LOAD_LIMIT_S))
+
+
+def describe(process: RuntimeProcess, model: Model, settings: RunSettings = ONE_CPU_THREAD) -> ModelDescription:
+    """Inputs and outputs of a model as the runtime sees them."""
+    return cast(ModelDescription, process.request(Describe(model, settings), LOAD_LIMIT_S))
+
+
+def lower(
+    process: RuntimeProcess, model: Model, settings: RunSettings = ONE_CPU_THREAD, optimization: str = "all"
+) -> bytes:
+    """The serialized graph that the runtime executes after its own optimizations (for models below 2 GB)."""
+    return cast(bytes, process.request(Lower(model, optimization, settings), LOAD_LIMIT_S))
+
+
+def run_outputs(
+    process: RuntimeProcess,
+    model: Model,
+    inputs: Mapping[str, Array],
+    settings: RunSettings = ONE_CPU_THREAD,
+    optimization: str = "all",
+    timeout_s: float = RUN_LIMIT_S,
+) -> list[Array]:
+    """The model's outputs on one set of inputs, in the model's order; sequences and maps are flattened."""
+    return run_feeds(process, model, [inputs], settings, optimization, timeout_s)[0]
+
+
+def run_feeds(
+    process: RuntimeProcess,
+    model: Model,
+    feeds: Sequence[Mapping[str, Array]],
+    settings: RunSettings = ONE_CPU_THREAD,
+    optimization: str = "all",
+    timeout_s: float = RUN_LIMIT_S,
+) -> list[list[Array]]:
+    """The model's outputs on several sets of inputs from one session, which saves loading it again."""
+    request = RunOutputs(model, tuple(feeds), optimization, settings)
+    return cast(list[list[Array]], process.request(request, timeout_s))
+
+
+def compare_latency(process: RuntimeProcess, request: CompareLatency, grace_s: float = 120.0) -> LatencyComparison:
+    """Candidates against the original with an A/A control (see requests.CompareLatency and results).
+
+    The measurement stops by itself at the request's time limit; the child is ended `grace_s` seconds later, which
+    leaves room for loading large models and for the one round that is always done.
+    """
+    return cast(LatencyComparison, process.request(request, request.time_limit_s + grace_s))
+
+
+def measure_many(
+    process: RuntimeProcess,
+    items: Sequence[MeasureItem],
+    settings: RunSettings = ONE_CPU_THREAD,
+    plan: MeasurePlan = DEFAULT_PLAN,
+    optimization: str = "all",
+    progress: Progress | None = None,
+) -> dict[str, Timing | Failed]:
+    """Seconds of one run for each key, in the order of the items, or Failed with the reason.
+
+    Items go to the child in random batches (by the seed of the settings). Where a batch crashes or hangs the child, its
+    members are measured one at a time, so that only the guilty one fails. `progress` is called with the numbers done
+    and in all after each batch. Keys must differ. Raises UnsupportedError only.
+    """
+    assert len({item.key for item in items}) == len(items), "expected different keys"
+    start = time.monotonic()
+    results: dict[str, Timing | Failed] = {}
+    for batch in _batches(_shuffled(items, settings.seed), settings, plan):
+        if plan.total_s is not None and time.monotonic() - start >= plan.total_s:
+            results.update((item.key, Failed("not measured: the time for measuring is used up")) for item in batch)
+        else:
+            results.update(_measure_batch(process, MeasureMany(tuple(batch), plan, optimization, settings)))
+        if progress is not None:
+            progress(len(results), len(items))
+    return {item.key: results[item.key] for item in items}
+
+
+def _shuffled(items: Sequence[MeasureItem], seed: int) -> list[MeasureItem]:
+    return [items[place] for place in np.random.default_rng(seed).permutation(len(items))]
+
+
+def _batches(items: Sequence[MeasureItem], settings: RunSettings, plan: MeasurePlan) -> Iterator[list[MeasureItem]]:
+    """Consecutive items, as many as may live at once in one child."""
+    most = plan.batch_size if settings.threads == 1 else min(plan.batch_size, SESSIONS_WITH_THREADS)
+    batch: list[MeasureItem] = []
+    used = 0
+    for item in items:
+        size = len(item.model) if isinstance(item.model, bytes) else 0
+        if batch and (len(batch) >= most or used + size > plan.batch_bytes):
+            yield batch
+            batch, used = [], 0
+        batch.append(item)
+        used += size
+    if batch:
+        yield batch
+
+
+def _measure_batch(process: RuntimeProcess, request: MeasureMany) -> dict[str, Timing | Failed]:
+    timeout_s = 20.0 + len(request.items) * (1.0 + 2.0 * request.plan.model_s)
+    try:
+        return cast(dict[str, Timing | Failed], process.request(request, timeout_s))
+    except RuntimeFailure as error:
+        if len(request.items) == 1:
+            return {request.items[0].key: Failed(str(error))}
+    results: dict[str, Timing | Failed] = {}
+    for item in request.items:
+        alone = MeasureMany((item,), request.plan, request.optimization, request.settings)
+        results.update(_measure_batch(process, alone))
+    return results

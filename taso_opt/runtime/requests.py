@@ -1,0 +1,150 @@
+"""The messages between the parent and the runtime's child process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from taso_opt.errors import TasoError
+from taso_opt.runtime.inputs import Array
+from taso_opt.runtime.settings import ONE_CPU_THREAD, RunSettings
+
+Model = bytes | str | Path
+"""A serialized model, or the path of one (required above 2 GB and for external data).
+
+A relative path counts from the folder that was current when the child process started.
+"""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Ask which runtime this is and what it can do; answered by RuntimeInfo."""
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Ask for a model's inputs and outputs; answered by ModelDescription."""
+
+    model: Model
+    settings: RunSettings = ONE_CPU_THREAD
+
+
+@dataclass(frozen=True)
+class RunOutputs:
+    """Run one session once for each feed; answered by one list of arrays for each feed."""
+
+    model: Model
+    feeds: tuple[Mapping[str, Array], ...]
+    optimization: str = "all"
+    settings: RunSettings = ONE_CPU_THREAD
+
+
+@dataclass(frozen=True)
+class Lower:
+    """Ask for the graph that the runtime would really execute; answered by that model's bytes."""
+
+    model: Model
+    optimization: str = "all"
+    settings: RunSettings = ONE_CPU_THREAD
+
+
+@dataclass(frozen=True)
+class MeasureItem:
+    """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1."""
+
+    key: str
+    model: Model
+    inputs: Mapping[str, Array] | None = None
+
+
+@dataclass(frozen=True)
+class MeasurePlan:
+    """How much effort goes into each model of a large set.
+
+    A sample repeats the model until it lasts `sample_s` seconds; each model gets `rounds` samples, but no new one
+    after `model_s` seconds of sampling (3 samples at least). At most `batch_size` sessions and `batch_bytes` of models
+    live at once (8 sessions when several threads are used). After `total_s` seconds the rest is left unmeasured.
+    """
+
+    rounds: int = 21
+    sample_s: float = 5e-4
+    model_s: float = 1.0
+    batch_size: int = 32
+    batch_bytes: int = 256_000_000
+    total_s: float | None = None
+
+
+DEFAULT_PLAN = MeasurePlan()
+
+
+@dataclass(frozen=True)
+class MeasureMany:
+    """Time a batch of small models in interleaved rounds; answered by a Timing or Failed for each key."""
+
+    items: tuple[MeasureItem, ...]
+    plan: MeasurePlan = DEFAULT_PLAN
+    optimization: str = "all"
+    settings: RunSettings = ONE_CPU_THREAD
+
+
+@dataclass(frozen=True)
+class CompareLatency:
+    """Time candidates against the original, interleaved, with an A/A control; answered by LatencyComparison."""
+
+    original: Model
+    candidates: tuple[Model, ...]
+    inputs: Mapping[str, Array] | None = None
+    settings: RunSettings = ONE_CPU_THREAD
+    rounds: int = 30
+    recreations: int = 3
+    time_limit_s: float = 60.0
+    sample_s: float = 5e-3
+    optimization: str = "all"
+
+
+Request = Probe | Describe | RunOutputs | Lower | MeasureMany | CompareLatency
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The child has imported the runtime and waits for requests."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of a request."""
+
+    value: object
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The request failed for a reason that the user can be told in one sentence."""
+
+    error: TasoError
+    trace: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The child's own code failed: a fault of this package, with the traceback."""
+
+    trace: str
+
+
+Reply = Ready | Answer | Refusal | Broken
+
+
+def name_of(model: Model) -> str:
+    """A short name of a model for messages: its path, or how many bytes it has."""
+    return f"a model of {len(model)} bytes" if isinstance(model, bytes) else str(model)
+
+
+def subject_of(request: Request) -> str:
+    """What a request is about, for messages."""
+    if isinstance(request, Probe):
+        return "the probe of the runtime"
+    if isinstance(request, MeasureMany):
+        return f"the measurement of {len(request.items)} models"
+    if isinstance(request, CompareLatency):
+        return f"the comparison of {len(request.candidates)} candidates with {name_of(request.original)}"
+    return name_of(request.model)

@@ -1,0 +1,83 @@
+"""Samples of one prepared model on two clocks, and how often to repeat it; imported in the child process only.
+
+The *CPU clock* is the processor time of the calling thread: at one thread all work of the runtime happens there, and
+other programs on the machine disturb it little. The *wall clock* is what counts as soon as other threads or a GPU work.
+"""
+
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import repeat
+
+from taso_opt.runtime.sessions import Run
+from taso_opt.runtime.settings import RunSettings
+
+MOST_REPEATS = 100_000
+LONG_ENOUGH_S = 1e-4
+CERTAINLY_LONG_S = 5e-2
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Mean seconds of one run over a burst, on both clocks."""
+
+    cpu_s: float
+    wall_s: float
+
+    def on(self, clock: str) -> float:
+        """The reading of the clock named 'cpu' or 'wall'."""
+        return self.cpu_s if clock == "cpu" else self.wall_s
+
+
+def clock_of(settings: RunSettings) -> str:
+    """The clock that decides: 'cpu' at one thread on the CPU, otherwise 'wall'."""
+    return "cpu" if settings.threads == 1 and settings.device == "cpu" else "wall"
+
+
+def take_sample(run: Run, repeats: int) -> Sample:
+    """One burst of `repeats` runs; a burst of several is preceded by an untimed run, which warms the caches."""
+    if repeats > 1:
+        run()
+    return _burst(run, repeats)
+
+
+def calibrate(run: Run, clock: str) -> float:
+    """About how many seconds one run takes on a clock, from bursts that double until they last 100 us.
+
+    A burst that another program interrupted looks long enough too early, so a second one has to confirm it, unless
+    the run is so long that an interruption changes little.
+    """
+    repeats = 1
+    while True:
+        seconds = _burst(run, repeats).on(clock)
+        if LONG_ENOUGH_S <= seconds * repeats < CERTAINLY_LONG_S:
+            seconds = min(seconds, _burst(run, repeats).on(clock))
+        if seconds * repeats >= LONG_ENOUGH_S or repeats >= MOST_REPEATS:
+            return max(seconds, 1e-9)
+        repeats *= 2
+
+
+def repeats_for(run_s: float, sample_s: float) -> int:
+    """How many runs make a burst of `sample_s` seconds, at least one."""
+    return min(MOST_REPEATS, max(1, round(sample_s / run_s)))
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Keep Python's collector out of the samples."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _burst(run: Run, repeats: int) -> Sample:
+    wall, cpu = time.perf_counter(), time.thread_time()
+    for _ in repeat(None, repeats):
+        run()
+    cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+    return Sample(cpu / repeats, wall / repeats)

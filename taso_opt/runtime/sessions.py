@@ -1,0 +1,188 @@
+"""Sessions of ONNX Runtime: creating, describing and running them; imported in the child process only."""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
+from taso_opt.runtime.inputs import Array, Dim, InputSpec, bind_shapes, random_inputs
+from taso_opt.runtime.installed import CUDA_PROVIDER
+from taso_opt.runtime.requests import Model, name_of
+from taso_opt.runtime.results import ModelDescription
+from taso_opt.runtime.settings import RunSettings
+
+CPU_PROVIDER = "CPUExecutionProvider"
+LEVELS = {
+    "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+}
+ONLY_ERRORS = 3  # log severity: what the runtime writes before it dies is quoted to the user, warnings are not wanted
+LONGEST_REASON = 300
+
+NUMPY_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "float16": "float16",
+    "bool": "bool",
+    "string": "object",
+} | {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+
+Run = Callable[[], object]
+
+
+@contextmanager
+def refusals(action: str, model: Model) -> Iterator[None]:
+    """Turn whatever the runtime raises inside the block into a RuntimeFailure of one sentence."""
+    try:
+        yield
+    except TasoError:
+        raise
+    except Exception as error:  # the runtime's exceptions have no common base but Exception
+        raise RuntimeFailure(f"expected ONNX Runtime to {action} {name_of(model)}, found: {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """The runtime's message without its numbers, C++ places and line breaks."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", text)
+    text = re.sub(r"/onnxruntime_src/\S+:\d+ ", "", text)
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
+
+
+def session_options(optimization: str, settings: RunSettings) -> ort.SessionOptions:
+    """Options of every session; threads do not spin, since spinning threads of one session slow the next."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = LEVELS[optimization]
+    options.intra_op_num_threads = settings.threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = ONLY_ERRORS
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def providers_for(device: str) -> list[str]:
+    """The execution providers to ask for, in order of preference."""
+    return [CUDA_PROVIDER, CPU_PROVIDER] if device == "cuda" else [CPU_PROVIDER]
+
+
+def create_session(
+    model: Model, settings: RunSettings, optimization: str = "all", options: ort.SessionOptions | None = None
+) -> ort.InferenceSession:
+    """A session of the model; raises RuntimeFailure if it does not load, UnsupportedError if CUDA does not answer."""
+    source = model if isinstance(model, bytes) else str(model)
+    options = options or session_options(optimization, settings)
+    if settings.device == "cuda" and hasattr(ort, "preload_dlls"):
+        ort.preload_dlls()
+    with refusals("load", model):
+        session = ort.InferenceSession(source, options, providers=providers_for(settings.device))
+    if settings.device == "cuda" and CUDA_PROVIDER not in session.get_providers():
+        raise UnsupportedError(
+            f"expected a session on device 'cuda', found that the runtime fell back to {session.get_providers()}"
+        )
+    return session
+
+
+def describe_session(session: ort.InferenceSession) -> ModelDescription:
+    """Inputs and outputs of a session."""
+    return ModelDescription(
+        tuple(_spec(value) for value in session.get_inputs()), tuple(_spec(value) for value in session.get_outputs())
+    )
+
+
+def _spec(value: Any) -> InputSpec:
+    match = re.fullmatch(r"tensor\((\w+)\)", value.type)
+    dtype = NUMPY_NAMES.get(match.group(1), value.type) if match else value.type
+    return InputSpec(value.name, dtype, tuple(_dim(dim) for dim in value.shape or ()))
+
+
+def _dim(dim: object) -> Dim:
+    if isinstance(dim, int):
+        return dim if dim >= 0 else None
+    return dim if isinstance(dim, str) and dim else None
+
+
+def inputs_for(
+    session: ort.InferenceSession, inputs: Mapping[str, Array] | None, settings: RunSettings
+) -> dict[str, Array]:
+    """The given inputs, or seeded random ones for the session's own inputs with every free dim set to 1."""
+    if inputs is not None:
+        return {name: np.asarray(value) for name, value in inputs.items()}
+    return random_inputs(bind_shapes(describe_session(session).inputs, {}), settings.seed)
+
+
+def run_outputs(session: ort.InferenceSession, model: Model, feed: Mapping[str, Array]) -> list[Array]:
+    """The outputs as arrays; a sequence or map is flattened into its tensors, keys before values."""
+    with refusals("run", model):
+        values = session.run(None, {name: np.asarray(value) for name, value in feed.items()})
+    return [array for value in values for array in _arrays(value)]
+
+
+def _arrays(value: object) -> list[Array]:
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, dict):
+        keys = sorted(value)
+        return [np.asarray(keys, object), np.asarray([value[key] for key in keys])]
+    if isinstance(value, list):
+        return [array for item in value for array in _arrays(item)]
+    return [np.empty(0) if value is None else np.asarray(value)]
+
+
+def prepare_run(session: ort.InferenceSession, model: Model, feed: Mapping[str, Array], device: str) -> Run:
+    """A call that runs the session once on the feed, already run once; for 'cuda' inputs and outputs stay there.
+
+    Tensors are bound beforehand, which takes Python's conversion of inputs and outputs (2 us) out of the measurement;
+    strings, sequences and maps cannot be bound and go through the ordinary call. Raises RuntimeFailure.
+    """
+    description = describe_session(session)
+    everything = description.inputs + description.outputs
+    with refusals("run", model):
+        if any("(" in spec.dtype or spec.dtype == "object" for spec in everything):
+            run = _plain_run(session, feed)
+        else:
+            run = _bound_run(session, feed, device)
+        run()
+    return run
+
+
+def _plain_run(session: ort.InferenceSession, feed: Mapping[str, Array]) -> Run:
+    values = dict(feed)
+    return lambda: session.run(None, values)
+
+
+def _bound_run(session: ort.InferenceSession, feed: Mapping[str, Array], device: str) -> Run:
+    known = {value.name for value in session.get_inputs() + session.get_overridable_initializers()}
+    binding = session.io_binding()
+    for name, array in feed.items():
+        if name not in known:
+            raise ValueError(f"no input is called {name!r}")
+        binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"), device, 0))
+    for output in session.get_outputs():
+        binding.bind_output(output.name, device, 0)
+    if device == "cpu":
+        return lambda: session.run_with_iobinding(binding)
+
+    def run_and_wait() -> None:
+        session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+
+    return run_and_wait
+
+
+def lower(model: Model, optimization: str, settings: RunSettings) -> bytes:
+    """The model that the runtime executes after its own optimizations, serialized; raises RuntimeFailure."""
+    with tempfile.TemporaryDirectory(prefix="tasoopt-") as folder:
+        path = Path(folder, "lowered.onnx")
+        options = session_options(optimization, settings)
+        options.optimized_model_filepath = str(path)
+        create_session(model, settings, options=options)
+        with refusals("save its optimized form of", model):
+            return path.read_bytes()

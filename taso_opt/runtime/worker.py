@@ -1,0 +1,102 @@
+"""The child process: the only one that imports ONNX Runtime; answers requests until its parent closes the pipe."""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from multiprocessing.connection import Connection
+
+from taso_opt.errors import TasoError, UnsupportedError
+from taso_opt.runtime.installed import INSTALL_COMMAND
+from taso_opt.runtime.requests import (
+    Answer,
+    Broken,
+    CompareLatency,
+    Describe,
+    Lower,
+    MeasureMany,
+    Probe,
+    Ready,
+    Refusal,
+    Reply,
+    Request,
+    RunOutputs,
+)
+
+PARENT_CHECK_S = 0.5
+PR_SET_PDEATHSIG = 1
+
+
+def serve(pipe: int, parent: int, die_with_parent_thread: bool) -> None:
+    """Answer requests on the pipe (a file descriptor) until it is closed or the process `parent` is gone.
+
+    `die_with_parent_thread` asks Linux to kill this process when the thread that started it ends, which is right only
+    if that is the parent's main thread; a watch on the parent's process id covers all other cases.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the parent, which then ends this process
+    _die_with_parent(parent, die_with_parent_thread)
+    connection = Connection(pipe)
+    first = _import_runtime()
+    try:
+        connection.send(first)
+        while isinstance(first, Ready):
+            connection.send(reply_to(connection.recv()))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def reply_to(request: Request) -> Reply:
+    """The answer to one request; an error of the user or the runtime becomes a Refusal, one of our own Broken."""
+    try:
+        return Answer(_answer(request))
+    except TasoError as error:
+        cause = "" if error.__cause__ is None else str(error.__cause__)
+        return Refusal(error, cause)
+    except Exception:  # noqa: BLE001 - the boundary of the process: everything must reach the parent
+        return Broken(traceback.format_exc())
+
+
+def _answer(request: Request) -> object:
+    from taso_opt.runtime import batch, capabilities, contest, sessions
+
+    match request:
+        case Probe():
+            return capabilities.capabilities()
+        case Describe(model, settings):
+            return sessions.describe_session(sessions.create_session(model, settings, "none"))
+        case RunOutputs(model, feeds, optimization, settings):
+            session = sessions.create_session(model, settings, optimization)
+            return [sessions.run_outputs(session, model, feed) for feed in feeds]
+        case Lower(model, optimization, settings):
+            return sessions.lower(model, optimization, settings)
+        case MeasureMany():
+            return batch.measure_many(request)
+        case CompareLatency():
+            return contest.compare_latency(request)
+    raise AssertionError(f"expected a request, found {type(request).__name__}")
+
+
+def _import_runtime() -> Ready | Refusal:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        reason = " ".join(str(error).split())
+        message = f"expected ONNX Runtime to import, found: {reason}; run: {INSTALL_COMMAND}"
+        return Refusal(UnsupportedError(message), traceback.format_exc())
+    onnxruntime.set_default_logger_severity(3)
+    return Ready()
+
+
+def _die_with_parent(parent: int, ask_kernel: bool) -> None:
+    if ask_kernel and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_S)
+    os._exit(1)

@@ -1,0 +1,93 @@
+"""Shapes bound and inputs drawn: by name and seed, and of every type."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taso_opt.errors import UnsupportedError, UsageError
+from taso_opt.runtime import InputSpec, bind_shapes, random_inputs
+
+
+def test_inputs_depend_on_name_and_seed_alone():
+    a, b = InputSpec("a", "float32", (3, 4)), InputSpec("b", "float32", (3, 4))
+    both, alone = random_inputs([b, a], 7), random_inputs([a], 7)
+    assert list(both) == ["b", "a"]
+    np.testing.assert_array_equal(both["a"], alone["a"])
+    assert not np.array_equal(both["a"], both["b"])
+    assert not np.array_equal(random_inputs([a], 8)["a"], alone["a"])
+
+
+def test_inputs_are_the_same_in_every_process():
+    code = (
+        "from taso_opt.runtime import InputSpec, random_inputs;"
+        "print(float(random_inputs([InputSpec('x', 'float64', ())], 3)['x']))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).resolve().parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert outputs == {f"{float(random_inputs([InputSpec('x', 'float64', ())], 3)['x'])}\n"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_floats_are_standard_normal(dtype):
+    x = random_inputs([InputSpec("x", dtype, (100, 100))], 0)["x"]
+    assert x.dtype == np.dtype(dtype)
+    assert abs(float(x.astype(np.float64).mean())) < 0.05
+    assert abs(float(x.astype(np.float64).std()) - 1) < 0.05
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_integers_run_from_zero_to_nine(dtype):
+    x = random_inputs([InputSpec("x", dtype, (1000,))], 0)["x"]
+    assert x.dtype == np.dtype(dtype)
+    assert set(x.tolist()) == set(range(10))
+
+
+def test_booleans_and_strings_vary():
+    inputs = random_inputs([InputSpec("b", "bool", (50,)), InputSpec("s", "object", (2, 50))], 0)
+    assert set(inputs["b"].tolist()) == {True, False}
+    assert inputs["s"].dtype == object
+    assert set(inputs["s"].ravel().tolist()) == {f"s{digit}" for digit in range(10)}
+    assert all(type(value) is str for value in inputs["s"].ravel())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "object"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)])
+def test_scalars_and_empty_tensors_are_drawn(dtype, shape):
+    x = random_inputs([InputSpec("x", dtype, shape)], 0)["x"]
+    assert isinstance(x, np.ndarray)
+    assert (x.shape, x.dtype) == (shape, np.dtype(dtype))
+
+
+def test_symbols_take_their_value_and_other_free_dims_the_default():
+    specs = [InputSpec("x", "float32", ("batch", None, 3, "length")), InputSpec("y", "int64", ())]
+    bound = bind_shapes(specs, {"batch": 8})
+    assert [spec.shape for spec in bound] == [(8, 1, 3, 1), ()]
+    assert bind_shapes(specs, {"batch": 0, "length": 5}, default=2)[0].shape == (0, 2, 3, 5)
+
+
+def test_a_symbol_that_no_input_has_is_a_usage_error():
+    specs = [InputSpec("x", "float32", ("batch", 3))]
+    with pytest.raises(UsageError, match=r"symbolic dim of the inputs \(batch\), found 'bacth'"):
+        bind_shapes(specs, {"bacth": 2})
+    with pytest.raises(UsageError, match="size of 0 or more for dim 'batch', found -1"):
+        bind_shapes(specs, {"batch": -1})
+
+
+def test_a_type_that_cannot_be_drawn_is_named():
+    for dtype in ("seq(tensor(float))", "tensor(bfloat16)"):
+        with pytest.raises(UnsupportedError, match=r"for random input 'x', found (seq|tensor)\("):
+            random_inputs([InputSpec("x", dtype, (1,))], 0)
+    with pytest.raises(UnsupportedError, match="expected a concrete shape for input 'x'"):
+        random_inputs([InputSpec("x", "float32", ("N",))], 0)
