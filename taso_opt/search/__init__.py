@@ -1,0 +1,1 @@
+"""Chooses which rewrites to make: regions, backtracking search and the final comparison."""

@@ -1,0 +1,28 @@
+"""What the search asks of a cost model; taso_opt.cost answers with measurements, tests with made-up numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Protocol
+
+from taso_opt.core.term import Term
+
+
+class CostOracle(Protocol):
+    """Costs in seconds of graphs, as sums over the units that the runtime executes."""
+
+    def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
+        """The cost of what the outputs need, down to the boundary."""
+        ...
+
+    def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> Sequence[Hashable]:
+        """What the runtime executes of it, one entry for each kernel."""
+        ...
+
+    def prepare(self, units: Iterable[Hashable]) -> None:
+        """Make the costs of all these units known."""
+        ...
+
+    def known(self, unit: Hashable) -> float | None:
+        """The cost of one unit, None when it is not known."""
+        ...

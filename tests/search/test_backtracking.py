@@ -1,0 +1,117 @@
+"""The search finds what the rules allow, keeps values, and stops when it should."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Const, Var, operator_count, postorder
+from taso_opt.core.types import TensorType
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.plan import SearchLimits
+from taso_opt.semantics.arrays import ModularArrays
+from taso_opt.semantics.evaluate import evaluate_arrays
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fake_cost import FakeCost
+
+RULES = (
+    "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
+    "Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[1]) where x[*b, m, k], y[*b, p, k], w[k, n]",
+    "(Relu(Split(x; axis=-2, sizes=(n, p))[0]), Relu(Split(x; axis=-2, sizes=(n, p))[1])) = "
+    "(Split(Relu(x); axis=-2, sizes=(n, p))[0], Split(Relu(x); axis=-2, sizes=(n, p))[1]) where x[*b, n+p, m]",
+    "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]",
+    "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]",
+    "MatMul(x, Add(y, z)) = Add(MatMul(x, y), MatMul(x, z)) where x[*b, m, k], y[*b, k, n], z[*b, k, n]",
+)
+
+
+def tensor(kind, name, *shape):
+    return kind(name, TensorType("float32", shape))
+
+
+def search(outputs, alpha=1.05, **limits):
+    op = load_specs().builder()
+    rules = RuleSet(tuple(parse_rule(text, op) for text in RULES))
+    finder = BacktrackingSearch(op, Rewriter(op, rules), FakeCost(op), lambda term: True, alpha, SearchLimits(**limits))
+    return op, finder.run(outputs)
+
+
+def assert_same_values(op, before, after):
+    xp, generator = ModularArrays(), np.random.default_rng(1)
+    leaves = {
+        term: xp.random(generator, term.type.shape) for term in postorder(before) if isinstance(term, Var | Const)
+    }
+    for old, new in zip(evaluate_arrays(op, xp, before, leaves), evaluate_arrays(op, xp, after, leaves), strict=True):
+        assert np.array_equal(old, new)
+
+
+def towers(count, layers):
+    op = load_specs().builder()
+    outputs = []
+    for tower in range(count):
+        value = tensor(Var, f"x{tower}", 1, 8)
+        for layer in range(layers):
+            value = op.Relu(op.MatMul(value, tensor(Const, f"w{layer}", 8, 8)))
+        outputs.append(value)
+    return tuple(outputs)
+
+
+def test_towers_that_share_weights_become_one_stack():
+    outputs = towers(5, 3)
+    op, result = search(outputs)
+    best = result.plans[0]
+    assert operator_count(best.outputs) == 2 + 2 * 3
+    assert_same_values(op, outputs, best.outputs)
+
+
+def test_the_last_plan_is_the_original():
+    outputs = towers(3, 1)
+    _, result = search(outputs)
+    assert result.plans[-1].outputs == outputs
+    assert result.plans[-1].steps == ()
+    costs = [plan.cost for plan in result.plans]
+    assert costs == sorted(costs)
+
+
+def test_a_matrix_chain_is_put_in_the_cheap_order():
+    op = load_specs().builder()
+    x, y, z = tensor(Var, "x", 32, 32), tensor(Var, "y", 32, 32), tensor(Var, "z", 32, 1)
+    outputs = (op.MatMul(op.MatMul(x, y), z),)
+    op, result = search(outputs)
+    assert result.plans[0].outputs == (op.MatMul(x, op.MatMul(y, z)),)
+
+
+def test_a_worse_graph_within_alpha_is_passed_through():
+    """x W + (x A) B: folding A B alone costs more than the two thin products, merging the two products then pays."""
+    op = load_specs().builder()
+    x = tensor(Var, "x", 4, 32)
+    w, a, b = tensor(Const, "w", 32, 32), tensor(Const, "a", 32, 4), tensor(Const, "b", 4, 32)
+    outputs = (op.Add(op.MatMul(x, w), op.MatMul(op.MatMul(x, a), b)),)
+    op, greedy = search(outputs, alpha=1.0)
+    op, result = search(outputs, alpha=2.0)
+    assert greedy.plans[0].outputs == outputs
+    assert result.plans[0].outputs == (op.MatMul(x, op.Add(w, op.MatMul(a, b))),)
+    assert_same_values(op, outputs, result.plans[0].outputs)
+
+
+def test_two_runs_give_the_same_plan():
+    outputs = towers(4, 2)
+    first, second = search(outputs)[1], search(outputs)[1]
+    assert first.plans[0].outputs == second.plans[0].outputs
+    assert [len(step.replacements) for step in first.plans[0].steps] == [
+        len(step.replacements) for step in second.plans[0].steps
+    ]
+
+
+@pytest.mark.parametrize(("limits", "reason"), [({"expansions": 1}, "expansions"), ({"budget": 0.0}, "budget")])
+def test_limits_stop_the_search_and_are_named(limits, reason):
+    outputs = towers(4, 3)
+    _, result = search(outputs, **limits)
+    assert result.stopped_by == reason
+    assert result.plans[-1].outputs == outputs
