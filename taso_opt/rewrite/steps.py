@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Const, Item, Term, children
+from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
 from taso_opt.rewrite.lift import compile_rule
@@ -71,6 +71,14 @@ class Rewriter:
             known = isinstance(term, Const) or (bool(parts) and all(self.is_constant(part) for part in parts))
             self._constant[term] = known
         return known
+
+    def folds_constants(self, term: Term) -> bool:
+        """Whether a direct operand of a term combines constants."""
+        return any(isinstance(child, Apply) and self.is_constant(child) for child in children(term))
+
+    def with_child(self, term: Term, old: Term, new: Term) -> Term:
+        """The same node with one child replaced."""
+        return self._builder.rebuild(term, tuple(new if child is old else child for child in children(term)))
 
     def steps(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph given by its terms, children before parents."""

@@ -8,11 +8,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 
 from taso_opt.core.term import Term
-from taso_opt.search.pricing import CostOracle
 from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import LocalChange, Move, Neighbourhood, moves_from
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
+from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
 KEPT_PLANS = 4
@@ -91,16 +91,13 @@ class BacktrackingSearch:
         if move is None:
             self._seen.add(parent.outputs)
             return parent
-        if not all(self._spellable(step) for step in move.steps):
+        if not all(self._admissible(new) for _, new in move.replacements):
             return None
-        outputs = substitute_terms(self._builder, parent.outputs, move.mapping)
+        outputs = substitute_terms(self._builder, parent.outputs, dict(move.replacements))
         if outputs is None or outputs in self._seen:
             return None
         self._seen.add(outputs)
         return Plan(outputs, self._cost.cost(outputs) + fixed_cost, (*parent.steps, *move.steps))
-
-    def _spellable(self, step: Step) -> bool:
-        return all(self._admissible(new) for _, new in step.replacements)
 
     def _price(self, changes: Sequence[LocalChange]) -> list[float]:
         """The change of cost of each local change; everything not yet measured is measured in one batch."""

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from taso_opt.core.term import Term, children, postorder
 from taso_opt.rewrite.steps import Rewriter, Step
 
+SEQUENCE_LENGTH = 3
+SEQUENCE_BREADTH = 200
+Replacements = tuple[tuple[Term, Term], ...]
+
 
 @dataclass(frozen=True)
 class Move:
-    """One or more steps taken at once, and the predicted change of cost in seconds."""
+    """Steps taken at once or one after the other, what they replace in all, and the predicted change in seconds."""
 
     steps: tuple[Step, ...]
+    replacements: Replacements
     change: float
-
-    @property
-    def mapping(self) -> dict[Term, Term]:
-        """All replacements of all steps."""
-        return {old: new for step in self.steps for old, new in step.replacements}
 
 
 @dataclass(frozen=True)
 class LocalChange:
-    """What a step removes from a graph and what it adds, each as outputs over a boundary of terms that stay."""
+    """What steps remove from a graph and what they add, each as outputs over a boundary of terms that stay."""
 
-    step: Step
+    steps: tuple[Step, ...]
+    replacements: Replacements
     removed: tuple[Term, ...]
     kept: frozenset[Term]
     added: tuple[Term, ...]
@@ -42,14 +43,19 @@ class Neighbourhood:
         self._present = frozenset(self.terms)
         self._uses = Counter(child for term in self.terms for child in children(term))
         self._uses.update(outputs)
+        self._consumer = {child: term for term in self.terms for child in children(term)}
 
-    def local_change(self, step: Step) -> LocalChange:
-        """The terms that die and the terms that appear when `step` is taken."""
-        added = tuple(new for _, new in step.replacements)
+    def only_consumer(self, term: Term) -> Term | None:
+        """The one term that uses `term`, None when several do or an output is it."""
+        return self._consumer.get(term) if self._uses[term] == 1 else None
+
+    def local_change(self, steps: tuple[Step, ...], replacements: Replacements) -> LocalChange:
+        """The terms that die and the terms that appear when the steps are taken."""
+        added = tuple(new for _, new in replacements)
         needed = self._leaves(added)
-        dead = self._dead([old for old, _ in step.replacements], needed)
-        removed = tuple(old for old, _ in step.replacements if old in dead)
-        return LocalChange(step, removed, self._present - dead, added, dead)
+        dead = self._dead([old for old, _ in replacements], needed)
+        removed = tuple(old for old, _ in replacements if old in dead)
+        return LocalChange(steps, replacements, removed, self._present - dead, added, dead)
 
     def _leaves(self, added: Iterable[Term]) -> set[Term]:
         """The present terms that the new ones are built on."""
@@ -89,28 +95,80 @@ def combined(moves: Sequence[tuple[Move, LocalChange]]) -> Move | None:
     taken: list[Move] = []
     touched: set[Term] = set()
     for move, change in sorted(moves, key=lambda entry: entry[0].change):
-        roots = set(move.mapping)
+        roots = {old for old, _ in move.replacements}
         if roots & touched or change.dead & touched:
             continue
         touched |= roots | change.dead
         taken.append(move)
     if len(taken) < 2:
         return None
-    return Move(tuple(step for move in taken for step in move.steps), sum(move.change for move in taken))
+    steps = tuple(step for move in taken for step in move.steps)
+    replacements = tuple(pair for move in taken for pair in move.replacements)
+    return Move(steps, replacements, sum(move.change for move in taken))
 
 
 Pricing = Callable[[Sequence[LocalChange]], list[float]]
 
 
 def moves_from(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> list[Move]:
-    """Every step on the graph as a move, with the joint moves: all gains of one rule, and all gains together."""
-    changes = [here.local_change(step) for step in rewriter.steps(here.terms)]
-    priced = [(Move((change.step,), gain), change) for change, gain in zip(changes, price(changes), strict=True)]
+    """Every step on the graph as a move, with the joint moves: all gains of one rule, and all gains together.
+
+    Where no step gains, short sequences of steps that fold weights are looked through for one that does.
+    """
+    changes = [here.local_change((step,), step.replacements) for step in rewriter.steps(here.terms)]
+    priced = _priced(changes, price)
+    if not any(move.change < 0 for move, _ in priced):
+        sequences = [here.local_change(*sequence) for sequence in folding_sequences(here, rewriter)]
+        priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
-    by_rule: dict[int, list[tuple[Move, LocalChange]]] = {}
+    by_rule: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}
     for move, change in gains:
-        by_rule.setdefault(id(change.step.rule), []).append((move, change))
+        by_rule.setdefault(tuple(id(step.rule) for step in move.steps), []).append((move, change))
     joint = [combined(group) for group in (*by_rule.values(), gains)]
     return [move for move, _ in priced] + [move for move in joint if move is not None]
 
 
+def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, LocalChange]]:
+    return [
+        (Move(change.steps, change.replacements, cost), change)
+        for change, cost in zip(changes, price(changes), strict=True)
+    ]
+
+
+def folding_sequences(here: Neighbourhood, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
+
+    Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
+    at the replaced term or at its only consumer.
+    """
+    for term in here.terms:
+        if rewriter.is_constant(term):
+            continue
+        for step in rewriter.rewrites(term):
+            if rewriter.folds_constants(step.replacements[0][1]):
+                yield from _continued(here, rewriter, term, step)
+
+
+def _continued(
+    here: Neighbourhood, rewriter: Rewriter, term: Term, first: Step
+) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    reached = {first.replacements[0][1]}
+    frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]
+    for _ in range(SEQUENCE_LENGTH):
+        following: list[tuple[Term, Term, tuple[Step, ...]]] = []
+        for root, current, steps in frontier:
+            places = [(root, current)]
+            consumer = here.only_consumer(root)
+            if consumer is not None:
+                places.append((consumer, rewriter.with_child(consumer, root, current)))
+            for old, new in places:
+                following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
+            following += [(old, new, steps) for old, new in places[1:]]
+        frontier = []
+        for root, current, steps in following:
+            if current in reached or len(reached) > SEQUENCE_BREADTH:
+                continue
+            reached.add(current)
+            frontier.append((root, current, steps))
+            if len(steps) > 1:
+                yield steps, ((root, current),)

@@ -87,16 +87,27 @@ def test_a_matrix_chain_is_put_in_the_cheap_order():
     assert result.plans[0].outputs == (op.MatMul(x, op.MatMul(y, z)),)
 
 
-def test_a_worse_graph_within_alpha_is_passed_through():
-    """x W + (x A) B: folding A B alone costs more than the two thin products, merging the two products then pays."""
+def test_a_weight_is_folded_into_another_through_a_worse_graph():
+    """x W + (x A) B: folding A B alone costs more than the two thin products; merging with W then pays."""
     op = load_specs().builder()
     x = tensor(Var, "x", 4, 32)
     w, a, b = tensor(Const, "w", 32, 32), tensor(Const, "a", 32, 4), tensor(Const, "b", 4, 32)
     outputs = (op.Add(op.MatMul(x, w), op.MatMul(op.MatMul(x, a), b)),)
-    op, greedy = search(outputs, alpha=1.0)
-    op, result = search(outputs, alpha=2.0)
-    assert greedy.plans[0].outputs == outputs
+    op, result = search(outputs, alpha=1.0)
     assert result.plans[0].outputs == (op.MatMul(x, op.Add(w, op.MatMul(a, b))),)
+    assert_same_values(op, outputs, result.plans[0].outputs)
+
+
+def test_a_worse_graph_within_alpha_is_passed_through():
+    """(X Y) v + (X Y) u: sharing makes each reordering alone a loss, both together gain."""
+    op = load_specs().builder()
+    x, y = tensor(Var, "x", 20, 20), tensor(Var, "y", 20, 20)
+    shared = op.MatMul(x, y)
+    outputs = tuple(op.MatMul(shared, tensor(Var, name, 20, 1)) for name in "uv")
+    op, greedy = search(outputs, alpha=1.0)
+    op, result = search(outputs, alpha=1.5)
+    assert greedy.plans[0].outputs == outputs
+    assert all(shared not in postorder([output]) for output in result.plans[0].outputs)
     assert_same_values(op, outputs, result.plans[0].outputs)
 
 
