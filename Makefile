@@ -1,0 +1,76 @@
+# Everything from a fresh clone: only Python 3.11+, make and git need to be there. `make` alone lists the targets.
+
+PYTHON ?= python3
+# The ONNX Runtime to install: cpu (onnxruntime) or gpu (onnxruntime-gpu and CuPy). The two must not meet in one place.
+RUNTIME ?= cpu
+# More arguments for pytest, for example: make test TESTS="tests/cli -k help"
+TESTS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed-$(RUNTIME)
+OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
+CI_STEPS := lint types imports sizes test check-rules
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo format lint types imports sizes test rules check-rules bench ci clean
+
+help: ## list the targets
+	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## set up .venv with the tool, a runtime and the development tools
+
+# Runs again when the dependencies change; starts from an empty environment when the runtime does.
+$(INSTALLED): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "expected Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1); try: make PYTHON=python3.11" >&2; exit 1; }
+	@case "$(RUNTIME)" in cpu|gpu) ;; *) echo "expected RUNTIME=cpu or RUNTIME=gpu, found: $(RUNTIME)" >&2; exit 1;; esac
+	@if [ -n "$(OTHER_RUNTIMES)" ]; then rm -rf $(VENV); fi
+	@echo "installing into $(VENV) with the $(RUNTIME) runtime; this takes a minute or two"
+	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(RUNTIME),dev]"
+	@touch $@
+
+demo: $(INSTALLED) ## optimize a real model and show what changed, why it is correct and how much faster it is
+	@$(BIN)/python scripts/demo.py
+
+format: $(INSTALLED) ## rewrite the sources in the common format
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format --quiet .
+
+lint: $(INSTALLED) ## check style and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(INSTALLED) ## check the types
+	@$(BIN)/mypy
+
+imports: $(INSTALLED) ## check the direction of imports
+	@$(BIN)/lint-imports --config setup.cfg --cache-dir .cache/import-linter --no-logo
+
+sizes: $(INSTALLED) ## check that files and functions are short
+	@$(BIN)/python scripts/check_sizes.py
+
+test: $(INSTALLED) ## run the tests
+	@$(BIN)/python -m pytest -n auto $(TESTS)
+
+rules: $(INSTALLED) ## discover and prove the rule library anew
+	@mkdir -p .cache
+	@$(BIN)/tasoopt generate -o .cache/candidates.jsonl
+	@$(BIN)/tasoopt verify .cache/candidates.jsonl -o rules/rules.jsonl
+
+check-rules: $(INSTALLED) ## re-check every proof of the committed rule library
+	@$(BIN)/tasoopt verify --check
+
+bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
+	@$(BIN)/python scripts/bench.py
+
+ci: $(INSTALLED) ## all checks, as continuous integration runs them
+	@for step in $(CI_STEPS); do \
+		printf '\n== make %s\n' "$$step"; \
+		$(MAKE) --no-print-directory "$$step" || exit 1; \
+	done
+
+clean: ## remove the environment, caches and build products
+	@rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

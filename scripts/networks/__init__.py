@@ -1,0 +1,53 @@
+"""The benchmark networks: a registry from the name of a network to the function that builds it."""
+
+from collections.abc import Callable
+
+import onnx
+
+from .attention import linear_attention
+from .bert import bert_base, bert_heads, bert_respelled, bert_small, bert_taso
+from .densenet import densenet121
+from .inception import inception_v3
+from .lora import lora
+from .mobilenet import mobilenet_spellings
+from .nasnet import nasnet
+from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, sublstm
+from .repvgg import repvgg
+from .resnet import resnet50
+from .resnext import resnext50_branches, resnext50_grouped, resnext50_split
+from .squeezenet import squeezenet
+from .towers import towers
+from .vgg import vgg19_convs
+
+__all__ = ["NETWORKS"]
+
+_BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
+    nasrnn,
+    nasrnn_fresh,
+    lstm,
+    sublstm,
+    mi_lstm,
+    sc_rnn,
+    towers,
+    linear_attention,
+    lora,
+    resnext50_grouped,
+    resnext50_split,
+    resnext50_branches,
+    bert_taso,
+    bert_base,
+    bert_respelled,
+    bert_heads,
+    bert_small,
+    nasnet,
+    resnet50,
+    squeezenet,
+    inception_v3,
+    densenet121,
+    vgg19_convs,
+    repvgg,
+    mobilenet_spellings,
+)
+
+# Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.
+NETWORKS: dict[str, Callable[..., onnx.ModelProto]] = {builder.__name__: builder for builder in _BUILDERS}

@@ -1,0 +1,114 @@
+"""`tasoopt optimize`: search for a faster equivalent of a model and write it when it is proved, equal and faster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from taso_opt.core.rule import FpClass
+from taso_opt.errors import UsageError
+
+ALPHA = "How much worse than the best a graph may be and still be explored."
+FP_CLASS = "The loosest floating-point class of rules to use."
+FP_CLASSES = [name.value for name in FpClass]
+
+
+def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
+    """Read `--dim NAME=N` options; a further size after a comma is for the check alone and is not used yet."""
+    dims: dict[str, int] = {}
+    for text in values:
+        name, separator, number = text.rpartition("=")
+        if not separator or not name or not number.isdecimal() or int(number) < 1:
+            raise UsageError(f"expected --dim NAME=N with a positive whole number, found {text!r}")
+        dims[name] = int(number)
+    return dims
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it [MODEL with .opt.onnx].")
+@click.option("--force", is_flag=True, help="Replace an existing output file.")
+@click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="0: the runtime's choice.")
+@click.option("--budget", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for the search.")
+@click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, help=ALPHA)
+@click.option("--objective", type=click.Choice(["latency"]), default="latency", show_default=True)
+@click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
+@click.option("--inputs", type=click.Path(path_type=Path), help="An .npz file of sample inputs for the comparison.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--report", type=click.Path(path_type=Path), help="Also write the report to FILE.json.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
+@click.option("--dry-run", is_flag=True, help="Search, but measure and write nothing.")
+def command(
+    model: Path,
+    output: Path | None,
+    force: bool,
+    rules: Path | None,
+    device: str,
+    threads: int,
+    budget: float,
+    alpha: float,
+    objective: str,
+    fp_class: str,
+    dims: tuple[str, ...],
+    inputs: Path | None,
+    seed: int,
+    report: Path | None,
+    as_json: bool,
+    dry_run: bool,
+) -> int:
+    """Rewrite MODEL into an equivalent model that runs faster on this machine.
+
+    The baseline is MODEL under ONNX Runtime with all its own optimizations. A result is written only when it computes
+    the same and is measured faster by more than the noise; otherwise the output is the input, byte for byte.
+    """
+    from taso_opt.api import OptimizeSettings, optimize
+    from taso_opt.cli.progress import stderr_progress
+
+    if report is not None and report.suffix != ".json":
+        raise UsageError(f"expected --report FILE.json, found {report.name!r}")
+    settings = OptimizeSettings(
+        output=output,
+        force=force,
+        rules=rules,
+        device=device,
+        threads=threads,
+        budget=budget,
+        alpha=alpha,
+        fp_class=FpClass(fp_class),
+        dims=parse_dims(dims),
+        inputs=inputs,
+        seed=seed,
+        dry_run=dry_run,
+    )
+    with stderr_progress() as progress:
+        record = optimize(model, settings, progress)
+    document = json.dumps(record.document(), indent=2)
+    if report is not None:
+        _write(report, document)
+    if as_json:
+        click.echo(document)
+    else:
+        _print(record)
+    return 0
+
+
+def _write(path: Path, document: str) -> None:
+    try:
+        path.write_text(document + "\n")
+    except OSError as error:
+        raise UsageError(f"expected a report file that can be written, found {path}: {error.strerror}") from error
+
+
+def _print(record: object) -> None:
+    from rich.console import Console
+
+    from taso_opt.report.record import Record
+    from taso_opt.report.text import print_report
+
+    assert isinstance(record, Record)
+    print_report(record, Console(highlight=False, soft_wrap=False))

@@ -1,0 +1,125 @@
+"""The command group: knows every command by name, loads only the one that runs, and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+
+import click
+
+from taso_opt import __version__
+from taso_opt.errors import InvalidInputError, TasoError
+
+PROGRAM = "tasoopt"
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+COMMANDS: Mapping[str, str] = {
+    "optimize": "Find a faster equivalent of an ONNX model and write it.",
+    "generate": "Discover candidate rules from the operator specifications.",
+    "verify": "Prove or refute candidates; build or re-check the rule library.",
+    "rules": "List, show and explain the rules of the library.",
+    "compare": "Compare two models: same outputs, and which one is faster.",
+    "cost": "Show, export or clear the costs measured on this machine.",
+    "doctor": "Say what is installed, which device answers, what is missing.",
+}
+"""The commands with their line of help, so that `--help` loads none of them; NAME is taso_opt/cli/NAME.py."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules of this package, imported when they are run and not before."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, in the order of a user's work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command, or None when there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"taso_opt.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the section that lists the commands, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name=PROGRAM)
+def group() -> None:
+    """Rewrite ONNX models into equivalent, faster ones with machine-discovered, proved rules."""
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; nothing but SystemExit leaves this function.
+
+    A command is a click command; the integer that it returns, if any, is the exit code.
+    """
+    try:
+        code = _invoke(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()  # a reader that has gone away is noticed here, not while the interpreter shuts down
+        return code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    except click.UsageError as error:
+        return _fail(_with_hint(error), error.exit_code)
+    except click.FileError as error:
+        return _fail(error.format_message(), InvalidInputError.exit_code)
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except TasoError as error:
+        return _fail(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _discard_stdout()
+        return BROKEN_PIPE
+    except Exception as error:  # noqa: BLE001 - the last guard: a defect of ours must not bury the user in a traceback
+        return _internal_error(error)
+
+
+def _invoke(arguments: list[str]) -> int:
+    # click's own main() would turn a stray EOFError into an abort and a broken pipe into exit code 1.
+    try:
+        with group.make_context(PROGRAM, arguments) as context:
+            result = group.invoke(context)
+    except click.exceptions.Exit as exit_request:
+        return exit_request.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _with_hint(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx else PROGRAM
+    return f"{error.format_message().rstrip('.')} (see {path} --help)"
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"{PROGRAM}: error: {_one_line(message)}", err=True)
+    return code
+
+
+def _internal_error(error: Exception) -> int:
+    if os.environ.get("TASOOPT_TRACEBACK") == "1":
+        traceback.print_exception(error)
+    what = _one_line(f"{type(error).__name__}: {error}")
+    click.echo(f"{PROGRAM}: internal error: {what} (TASOOPT_TRACEBACK=1 shows where)", err=True)
+    return INTERNAL_ERROR
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def _discard_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain about the closed pipe."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)

@@ -1,0 +1,1 @@
+"""Discovers candidate rules: enumerates terms and pairs those with equal fingerprints."""
