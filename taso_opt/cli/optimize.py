@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from taso_opt.cli.progress import stderr_progress
 from taso_opt.core.rule import FpClass
 from taso_opt.errors import UsageError
 
@@ -44,48 +46,21 @@ def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
 @click.option("--dry-run", is_flag=True, help="Search, but measure and write nothing.")
 def command(
-    model: Path,
-    output: Path | None,
-    force: bool,
-    rules: Path | None,
-    device: str,
-    threads: int,
-    budget: float,
-    alpha: float,
-    objective: str,
-    fp_class: str,
-    dims: tuple[str, ...],
-    inputs: Path | None,
-    seed: int,
-    report: Path | None,
-    as_json: bool,
-    dry_run: bool,
-) -> int:
+    model: Path, fp_class: str, dims: tuple[str, ...], report: Path | None, as_json: bool, **options: Any
+) -> None:
     """Rewrite MODEL into an equivalent model that runs faster on this machine.
 
     The baseline is MODEL under ONNX Runtime with all its own optimizations. A result is written only when it computes
     the same and is measured faster by more than the noise; otherwise the output is the input, byte for byte.
     """
-    from taso_opt.api import OptimizeSettings, optimize
-    from taso_opt.cli.progress import stderr_progress
-
     if report is not None and report.suffix != ".json":
         raise UsageError(f"expected --report FILE.json, found {report.name!r}")
-    settings = OptimizeSettings(
-        output=output,
-        force=force,
-        rules=rules,
-        device=device,
-        threads=threads,
-        budget=budget,
-        alpha=alpha,
-        fp_class=FpClass(fp_class),
-        dims=parse_dims(dims),
-        inputs=inputs,
-        seed=seed,
-        dry_run=dry_run,
-    )
+    del options["objective"]  # latency is the only one so far
     with stderr_progress() as progress:
+        progress("loading")
+        from taso_opt.api import OptimizeSettings, optimize
+
+        settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_dims(dims), **options)
         record = optimize(model, settings, progress)
     document = json.dumps(record.document(), indent=2)
     if report is not None:
@@ -94,7 +69,6 @@ def command(
         click.echo(document)
     else:
         _print(record)
-    return 0
 
 
 def _write(path: Path, document: str) -> None:

@@ -1,5 +1,6 @@
 """The only door to ONNX files: reads, writes and compares models."""
 
+from taso_opt.onnx_io.census import operator_counts
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import validate_input
@@ -7,7 +8,7 @@ from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
 from taso_opt.onnx_io.standalone import standalone_model
-from taso_opt.onnx_io.write import bytes_added, spellable, write_model
+from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
 __all__ = [
     "Model",
@@ -20,11 +21,13 @@ __all__ = [
     "copy_unchanged",
     "fold_constant",
     "inlined",
+    "operator_counts",
     "read_model",
     "save_atomically",
     "signature",
     "spellable",
     "standalone_model",
     "validate_input",
+    "weight_bytes",
     "write_model",
 ]

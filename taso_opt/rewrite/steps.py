@@ -61,7 +61,7 @@ class Rewriter:
         self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
         self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
         self._constant: dict[Term, bool] = {}
-        self._positions: dict[Term, int] = {}
+        self._places: dict[Term, int] = {}
 
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only, so that it costs nothing at run time."""
@@ -116,7 +116,7 @@ class Rewriter:
                 _, members = groups.setdefault((id(rule), element.shared), (rule, []))
                 if not members or members[-1].term is not term:
                     members.append(element)
-        candidates = [(rule, self._in_order(members)) for rule, members in groups.values() if len(members) > 1]
+        candidates = [(rule, members) for rule, members in groups.values() if len(members) > 1]
         needs = _Dependencies(terms, (element.term for _, members in candidates for element in members))
         for rule, members in candidates:
             for siblings in self._siblings(members, needs):
@@ -124,41 +124,38 @@ class Rewriter:
                 if step is not None:
                     yield step
 
-    @staticmethod
-    def _siblings(members: list[_Element], needs: _Dependencies) -> Iterator[list[_Element]]:
+    def _siblings(self, members: list[_Element], needs: _Dependencies) -> Iterator[list[_Element]]:
         if members[0].part is None:
-            yield from needs.antichains(members)
+            yield from map(self._in_order, needs.antichains(members))
             return
         parts = _all_parts(members)
         if parts is not None:
             yield parts
 
-    def _in_order(self, members: list[_Element]) -> list[_Element]:
-        """Siblings that descend from parts of a split in the order of the parts, so that joining them undoes it.
+    def _in_order(self, siblings: list[_Element]) -> list[_Element]:
+        """Siblings in the order of what they do not share: of parts of a split, of inputs, of weights.
 
-        The sort is stable and no sibling can come before one it needs: parts of one split do not need each other.
+        The order does not depend on where the siblings stand, so that merges at several places join the same operands
+        in the same order, and joining the parts of a split undoes it.
         """
-        positions = [self._position(element.term) for element in members]
-        if len(set(positions)) < len(members):
-            return members
-        return [members[at] for at in sorted(range(len(members)), key=positions.__getitem__)]
+        return sorted(siblings, key=lambda element: [self._place(term) for term in _private_terms(element)])
 
-    def _position(self, term: Term) -> int:
-        """The part of a split that a term descends from, -1 when from none; the nearest split counts."""
-        known = self._positions.get(term)
-        if known is None:
-            stack = [term]
-            while stack:
-                top = stack[-1]
-                missing = [] if isinstance(top, Item) else [c for c in children(top) if c not in self._positions]
-                if missing:
-                    stack.extend(missing)
-                    continue
-                below = (self._positions[child] for child in children(top) if not isinstance(top, Item))
-                self._positions[top] = top.index if isinstance(top, Item) else max(below, default=-1)
-                stack.pop()
-            known = self._positions[term]
-        return known
+    def _place(self, term: Term) -> tuple[int, bytes]:
+        """The place of the split part or input that a term descends from; ties go by the term itself."""
+        stack = [term]
+        while stack:
+            top = stack[-1]
+            below = () if isinstance(top, Item) else [c for c in children(top) if not self.is_constant(c)]
+            missing = [child for child in below if child not in self._places]
+            if missing:
+                stack.extend(missing)
+                continue
+            if isinstance(top, Item):
+                self._places[top] = top.index
+            else:
+                self._places[top] = max((self._places[child] for child in below), default=len(self._places))
+            stack.pop()
+        return self._places[term], term.digest
 
     def _elements_of(self, term: Term) -> tuple[tuple[CompiledRule, _Element], ...]:
         known = self._elements.get(term)
@@ -229,6 +226,11 @@ def _all_parts(members: Sequence[_Element]) -> list[_Element] | None:
     parts = {element.part: element for element in members}
     sizes = dict(members[0].shared)["#sizes"]
     return [parts[at] for at in range(len(sizes))] if len(parts) == len(members) == len(sizes) else None
+
+
+def _private_terms(element: _Element) -> list[Term]:
+    private = [(name, value) for name, value in element.binding.items() if _is_private(name)]
+    return [value for _, value in sorted(private, key=_name) if hasattr(value, "digest")]
 
 
 def _head(term: Term) -> str:

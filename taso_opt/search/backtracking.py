@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
+from typing import Any
 
 from taso_opt.core.term import Term
 from taso_opt.rewrite.apply import substitute_terms
@@ -15,7 +16,8 @@ from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
-KEPT_PLANS = 4
+MEANINGFUL_GAIN = 0.002
+"""Improvements of a smaller share are below what measurements tell apart and do not keep a search alive."""
 
 Progress = Callable[[Plan, int], None]
 
@@ -31,7 +33,7 @@ class BacktrackingSearch:
         self,
         builder: Builder,
         rewriter: Rewriter,
-        cost: CostOracle,
+        cost: CostOracle[Any],
         admissible: Callable[[Term], bool],
         alpha: float,
         limits: SearchLimits,
@@ -42,11 +44,12 @@ class BacktrackingSearch:
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
 
-    def run(self, outputs: tuple[Term, ...], fixed_cost: float = 0.0, progress: Progress | None = None) -> SearchResult:
-        """Search from a graph; `fixed_cost` is what every plan pays for parts that no rule can touch."""
+    def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
+        """Search from a graph; `progress` hears of every expanded graph."""
         started = time.monotonic()
-        original = Plan(outputs, self._cost.cost(outputs) + fixed_cost)
-        best, expanded, since_best = [original], 0, 0
+        original = Plan(outputs, self._cost.cost(outputs))
+        best, expanded, since_best = original, 0, 0
+        kept: dict[int, Plan] = {}
         self._push(original.cost, original, None)
         stopped_by = "exhausted"
         while self._queue:
@@ -54,31 +57,41 @@ class BacktrackingSearch:
             if stopped_by:
                 break
             predicted, _, parent, move = heapq.heappop(self._queue)
-            if predicted >= self._alpha * best[0].cost and move is not None:
+            if predicted >= self._alpha * best.cost and move is not None:
                 continue
             # 1. Build the graph that the move leads to, unless it was seen; cost it exactly.
-            plan = self._take(parent, move, fixed_cost)
+            plan = self._take(parent, move)
             if plan is None:
                 continue
-            # 2. Keep it when it is among the best; drop it when alpha rules it out.
-            if plan.cost < best[0].cost:
-                since_best = 0
-            best = sorted([*best, plan], key=lambda kept: kept.cost)[:KEPT_PLANS] if move is not None else best
-            if plan.cost >= self._alpha * best[0].cost and move is not None:
+            # 2. Keep it when it is the best so far, of all or of its kind; drop it when alpha rules it out.
+            _keep(kept, plan)
+            if plan.cost < best.cost:
+                since_best = since_best if plan.cost > best.cost * (1 - MEANINGFUL_GAIN) else 0
+                best = plan
+            if plan.cost >= self._alpha * best.cost and move is not None:
                 continue
             # 3. Queue every move from it under the cost it promises.
             expanded, since_best = expanded + 1, since_best + 1
             if progress is not None:
-                progress(best[0], expanded)
-            for following in moves_from(Neighbourhood(plan.outputs), self._rewriter, self._price):
-                if plan.cost + following.change < self._alpha * best[0].cost:
+                progress(best, expanded)
+            here = Neighbourhood(plan.outputs)
+            for following in moves_from(here, self._rewriter, self._price, with_sequences=plan is best):
+                if plan is original and len(following.steps) > 1:
+                    self._keep_simple(kept, plan, following)
+                if plan.cost + following.change < self._alpha * best.cost:
                     self._push(plan.cost + following.change, plan, following)
-        plans = tuple(plan for plan in best if plan is not original and plan.cost < original.cost)
+        plans = sorted((plan for plan in kept.values() if plan.cost < original.cost), key=lambda plan: plan.cost)
         elapsed = time.monotonic() - started
         return SearchResult((*plans, original), len(self._seen), expanded, elapsed, stopped_by or "exhausted")
 
     def _push(self, predicted: float, plan: Plan, move: Move | None) -> None:
         heapq.heappush(self._queue, (predicted, next(self._order), plan, move))
+
+    def _keep_simple(self, kept: dict[int, Plan], plan: Plan, move: Move) -> None:
+        """Keep where a joint move leads at once, even if alpha will rule it out in favour of what gains more."""
+        simple = self._built(plan, move)
+        if simple is not None:
+            _keep(kept, simple)
 
     def _stop_reason(self, started: float, expanded: int, since_best: int) -> str:
         if time.monotonic() - started > self._limits.budget:
@@ -87,17 +100,24 @@ class BacktrackingSearch:
             return "expansions"
         return "patience" if since_best >= self._limits.patience else ""
 
-    def _take(self, parent: Plan, move: Move | None, fixed_cost: float) -> Plan | None:
+    def _take(self, parent: Plan, move: Move | None) -> Plan | None:
         if move is None:
             self._seen.add(parent.outputs)
             return parent
+        plan = self._built(parent, move)
+        if plan is None or plan.outputs in self._seen:
+            return None
+        self._seen.add(plan.outputs)
+        return plan
+
+    def _built(self, parent: Plan, move: Move) -> Plan | None:
+        """The graph that a move leads to, None when it is cyclic or cannot be written."""
         if not all(self._admissible(new) for _, new in move.replacements):
             return None
         outputs = substitute_terms(self._builder, parent.outputs, dict(move.replacements))
-        if outputs is None or outputs in self._seen:
+        if outputs is None:
             return None
-        self._seen.add(outputs)
-        return Plan(outputs, self._cost.cost(outputs) + fixed_cost, (*parent.steps, *move.steps))
+        return Plan(outputs, self._cost.cost(outputs), (*parent.steps, *move.steps))
 
     def _price(self, changes: Sequence[LocalChange]) -> list[float]:
         """The change of cost of each local change; everything not yet measured is measured in one batch."""
@@ -106,5 +126,16 @@ class BacktrackingSearch:
         self._cost.prepare(unit for units in (*removed, *added) for unit in units)
         return [self._sum(new) - self._sum(old) for old, new in zip(removed, added, strict=True)]
 
-    def _sum(self, units: Sequence[Hashable]) -> float:
+    def _sum(self, units: Sequence[Any]) -> float:
         return sum(self._cost.known(unit) or 0.0 for unit in units)
+
+
+def _keep(kept: dict[int, Plan], plan: Plan) -> None:
+    """Keep the cheapest plan for each number of different rules.
+
+    Predictions err alike for plans of one kind; a plan of fewer rules stands by in case that one of the others errs.
+    """
+    rules = len({step.rule.rule.name for step in plan.steps})
+    known = kept.get(rules)
+    if known is None or plan.cost < known.cost:
+        kept[rules] = plan

@@ -110,14 +110,14 @@ def combined(moves: Sequence[tuple[Move, LocalChange]]) -> Move | None:
 Pricing = Callable[[Sequence[LocalChange]], list[float]]
 
 
-def moves_from(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> list[Move]:
+def moves_from(here: Neighbourhood, rewriter: Rewriter, price: Pricing, with_sequences: bool) -> list[Move]:
     """Every step on the graph as a move, with the joint moves: all gains of one rule, and all gains together.
 
-    Where no step gains, short sequences of steps that fold weights are looked through for one that does.
+    With sequences, those short sequences of steps that fold weights and gain as a whole are moves too.
     """
     changes = [here.local_change((step,), step.replacements) for step in rewriter.steps(here.terms)]
     priced = _priced(changes, price)
-    if not any(move.change < 0 for move, _ in priced):
+    if with_sequences:
         sequences = [here.local_change(*sequence) for sequence in folding_sequences(here, rewriter)]
         priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]

@@ -29,7 +29,7 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best plans, cheapest first, the last one being the original graph, and how the search went."""
+    """The cheapest plan for each number of rules, cheapest first, the original graph last, and how the search went."""
 
     plans: tuple[Plan, ...]
     explored: int

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from taso_opt.core.term import Term
 
+U = TypeVar("U", bound=Hashable)
 
-class CostOracle(Protocol):
+
+class CostOracle(Protocol[U]):
     """Costs in seconds of graphs, as sums over the units that the runtime executes."""
 
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
         """The cost of what the outputs need, down to the boundary."""
         ...
 
-    def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> Sequence[Hashable]:
+    def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> Sequence[U]:
         """What the runtime executes of it, one entry for each kernel."""
         ...
 
-    def prepare(self, units: Iterable[Hashable]) -> None:
+    def prepare(self, units: Iterable[U]) -> None:
         """Make the costs of all these units known."""
         ...
 
-    def known(self, unit: Hashable) -> float | None:
+    def known(self, unit: U) -> float | None:
         """The cost of one unit, None when it is not known."""
         ...

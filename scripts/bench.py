@@ -1,0 +1,138 @@
+"""Optimizes every benchmark network and pre-trained model and writes docs/benchmarks.md.
+
+Usage: python scripts/bench.py [NAME ...] [--threads N] [--budget S] [--output FILE]
+
+Each row is one `tasoopt optimize` run with the shipped rules and default options: the original under ONNX Runtime with
+all its own optimizations, divided by the result, interleaved in one process, with the original against itself (A/A) as
+the control. Where the answer is "unchanged" the row shows the best candidate that was measured, if any.
+"""
+
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+import onnx
+
+from fetch_models import PRETRAINED, fetch
+from networks import NETWORKS
+from taso_opt.api import OptimizeSettings, optimize
+from taso_opt.errors import TasoError
+from taso_opt.report.record import Record
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a model and what became of it."""
+
+    name: str
+    kind: str
+    record: Record | None
+    error: str
+    total_s: float
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--threads", default=1, show_default=True)
+@click.option("--budget", default=60.0, show_default=True, help="Seconds for each search.")
+@click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
+def main(names: Sequence[str], threads: int, budget: float, output: Path) -> None:
+    """Measure the models named, or all of them, and write the table."""
+    unknown = set(names) - set(NETWORKS) - set(PRETRAINED)
+    if unknown:
+        raise click.UsageError(f"expected names of networks or models, found {', '.join(sorted(unknown))}")
+    rows = []
+    with TemporaryDirectory(prefix="tasoopt-bench-") as folder:
+        for name, kind, path in models(names, Path(folder)):
+            row = measure(name, kind, path, OptimizeSettings(threads=threads, budget=budget, force=True))
+            rows.append(row)
+            print(line(row), file=sys.stderr, flush=True)
+            path.with_name(f"{path.stem}.opt.onnx").unlink(missing_ok=True)
+            if kind == "network":
+                path.unlink()
+    write(rows, output, threads, budget)
+
+
+def models(names: Sequence[str], folder: Path) -> Iterator[tuple[str, str, Path]]:
+    """Name, kind and file of each model; networks are built here, pre-trained ones fetched and copied."""
+    for name, build in NETWORKS.items():
+        if not names or name in names:
+            path = folder / f"{name}.onnx"
+            onnx.save(build(), path)
+            yield name, "network", path
+    for name in PRETRAINED:
+        if not names or name in names:
+            try:
+                fetched = fetch(name)
+            except TasoError as error:
+                print(f"{name}: skipped, {error}", file=sys.stderr)
+                continue
+            path = folder / f"{name}.onnx"
+            path.write_bytes(fetched.read_bytes())
+            yield name, "pre-trained", path
+
+
+def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row:
+    """Optimize one model; an error becomes a row that says so."""
+    started = time.monotonic()
+    try:
+        record = optimize(path, settings)
+    except TasoError as error:
+        return Row(name, kind, None, str(error), time.monotonic() - started)
+    return Row(name, kind, record, "", time.monotonic() - started)
+
+
+HEADER = (
+    "| model | kind | operators | answer | speed-up (95% interval) | A/A control | wall-time ratio "
+    "| largest relative error | search s | total s |\n|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def line(row: Row) -> str:
+    """One row of the table in Markdown."""
+    record = row.record
+    if record is None:
+        return f"| {row.name} | {row.kind} | | error: {row.error} | | | | | | {row.total_s:.0f} |"
+    before, after = sum(record.operators_before.values()), sum(record.operators_after.values())
+    speedup, control, wall, error = "", "", "", ""
+    if record.speedup is not None:
+        found = record.speedup
+        speedup = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})"
+        control = f"{found.control:.3f} ({found.control_low:.3f} to {found.control_high:.3f})"
+        wall, error = f"{found.wall_ratio:.3f}", f"{record.max_rel_error:.1e}"
+    count = f"{before} to {after}" if record.result == "improved" else str(before)
+    return (
+        f"| {row.name} | {row.kind} | {count} | {record.result} | {speedup} | {control} | {wall} | {error} "
+        f"| {record.search.seconds:.1f} | {row.total_s:.0f} |"
+    )
+
+
+def write(rows: Sequence[Row], output: Path, threads: int, budget: float) -> None:
+    """Write the document."""
+    versions = next((row.record.runtime for row in rows if row.record is not None), {})
+    text = [
+        "# Benchmarks",
+        "",
+        (__doc__ or "").split("\n\n")[2].strip(),
+        "",
+        f"Made by `make bench` at {threads} thread(s), search budget {budget:.0f} s, on {platform.machine()} "
+        f"({platform.processor() or 'processor unnamed'}), Python {platform.python_version()}, "
+        f"{versions.get('package')} {versions.get('version')}. Speed-ups are ratios of thread CPU time at one "
+        "thread and of wall time otherwise, divided by the control's ratio; wall-time ratios are raw.",
+        "",
+        HEADER,
+        *map(line, rows),
+        "",
+    ]
+    output.write_text("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()

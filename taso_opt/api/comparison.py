@@ -1,0 +1,65 @@
+"""Compares two models: the same outputs, and which one is faster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from taso_opt.api.session import Progress, require_loadable, silent
+from taso_opt.api.settings import CompareSettings
+from taso_opt.api.summary import measured_latency, measured_speedup
+from taso_opt.errors import RuntimeFailure
+from taso_opt.onnx_io import read_model
+from taso_opt.report.record import Comparison
+from taso_opt.runtime import (
+    CompareLatency,
+    Failed,
+    RunSettings,
+    RuntimeProcess,
+    compare_latency,
+    probe,
+    require_runtime,
+    resolve_device,
+)
+from taso_opt.search.feeds import read_samples, sample_feeds
+from taso_opt.search.finals import agreement
+from taso_opt.spec import load_specs
+
+
+def compare(
+    first: str | Path, second: str | Path, settings: CompareSettings | None = None, progress: Progress | None = None
+) -> Comparison:
+    """Whether two models with the same inputs compute the same, and which is faster.
+
+    Raises InvalidInputError for a model that cannot be read, UnsupportedError when the runtime cannot run here.
+    """
+    chosen, tell = settings or CompareSettings(), progress or silent
+    require_runtime()
+    tell("reading the models")
+    reference, other = (read_model(Path(path), load_specs(), chosen.dims) for path in (first, second))
+    feeds = sample_feeds(reference.inputs, read_samples(chosen.inputs, reference.inputs), chosen.seed)
+    with RuntimeProcess() as process:
+        info = probe(process)
+        for model in (reference, other):
+            require_loadable(model, info)
+        run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
+        tell("comparing outputs")
+        (found,) = agreement(process, reference.path, [other.path], feeds, run)
+        tell("timing both models")
+        request = CompareLatency(reference.path, (other.path,), feeds[0], run, rounds=chosen.rounds)
+        latency = compare_latency(process, request)
+    (contestant,) = latency.candidates
+    if isinstance(contestant, Failed):
+        raise RuntimeFailure(contestant.reason)
+    return Comparison(
+        first=str(first),
+        second=str(second),
+        agrees=not found.reasons,
+        reasons=found.reasons,
+        max_abs_error=found.max_abs,
+        max_rel_error=found.max_rel,
+        clock=latency.clock,
+        latency_first=measured_latency(latency, latency.original),
+        latency_second=measured_latency(latency, contestant.latency),
+        speedup=measured_speedup(latency, contestant),
+        warnings=found.warnings,
+    )

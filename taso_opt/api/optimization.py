@@ -1,0 +1,172 @@
+"""Optimizes a model file: read, search, compare, measure, write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from taso_opt import __version__
+from taso_opt.api.session import Progress, require_loadable, silent
+from taso_opt.api.settings import OptimizeSettings
+from taso_opt.api.summary import applied_rules, search_summary, with_measurement
+from taso_opt.core.graph import Graph
+from taso_opt.core.rule import RuleSet
+from taso_opt.cost import CostModel, CostTable, Measurer
+from taso_opt.errors import UnsupportedError
+from taso_opt.onnx_io import (
+    Model,
+    bytes_added,
+    check_output,
+    copy_unchanged,
+    operator_counts,
+    read_model,
+    save_atomically,
+    spellable,
+    weight_bytes,
+    write_model,
+)
+from taso_opt.report.record import Record
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe, require_runtime, resolve_device
+from taso_opt.runtime.inputs import Array
+from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.feeds import read_samples, sample_feeds
+from taso_opt.search.finals import hold_finals
+from taso_opt.search.plan import Plan, SearchLimits, SearchResult
+from taso_opt.spec import load_specs
+from taso_opt.spec.rule_file import read_rules
+
+FINALISTS = 4
+"""How many plans are measured whole: the cheapest for different numbers of rules; predictions rank them roughly."""
+
+FINALS_LIMIT_S = 40.0
+NOTHING_FOUND = "no rewriting is predicted to be faster"
+NOT_AHEAD = "the best rewriting is not ahead of the original by more than the noise"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One optimization: the model, what the user wants, and where it runs."""
+
+    model: Model
+    output: Path
+    settings: OptimizeSettings
+    samples: Mapping[str, Array]
+    process: RuntimeProcess
+    info: RuntimeInfo
+    run: RunSettings
+    tell: Progress
+
+
+def optimize(model: str | Path, settings: OptimizeSettings | None = None, progress: Progress | None = None) -> Record:
+    """Search for a faster equivalent of a model file, check it, measure it and write it.
+
+    Writes either a model that computes the same and runs faster, or the input as it was; `Record.output` says where.
+    Raises InvalidInputError for a model that cannot be read, UsageError for settings that do not fit it,
+    UnsupportedError when the runtime cannot run here, MismatchError when a rewritten model computes something else;
+    nothing is written then.
+    """
+    chosen, tell = settings or OptimizeSettings(), progress or silent
+    path, started = Path(model), time.monotonic()
+    output = chosen.output or path.with_name(f"{path.stem}.opt.onnx")
+    # 1. Refuse early what cannot end well: no runtime, no place for the output, no valid model.
+    require_runtime()
+    if not chosen.dry_run:
+        check_output(output, path, chosen.force)
+    tell("reading the model")
+    read = read_model(path, load_specs(), chosen.dims)
+    samples = read_samples(chosen.inputs, read.inputs)
+    with RuntimeProcess() as process:
+        info = probe(process)
+        require_loadable(read, info)
+        run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
+        job = Job(read, output, chosen, samples, process, info, run, tell)
+        # 2. Search for cheaper graphs with the proved rules and the measured costs.
+        found = search(job)
+        plans = [plan for plan in found if plan.steps][:FINALISTS]
+        draft = _draft(job, found)
+        # 3. Let the best ones prove themselves; write the winner, or the original as it was.
+        if chosen.dry_run:
+            record = _planned(draft, plans)
+        elif plans:
+            record = _contest(job, draft, plans)
+        else:
+            record = _unchanged(job, replace(draft, reason=NOTHING_FOUND))
+    return replace(record, seconds=time.monotonic() - started)
+
+
+def search(job: Job) -> SearchResult:
+    """Search the graphs that the rules reach, with costs measured on the job's device."""
+    model, settings = job.model, job.settings
+    rules = read_rules(settings.rules, model.builder)
+    allowed = RuleSet(tuple(rule for rule in rules if rule.fp_class <= settings.fp_class))
+    bound = load_specs().builder(model.bindings)
+
+    def report(best: Plan, expanded: int) -> None:
+        job.tell(f"searching: {expanded} graphs expanded, best predicted {best.cost * 1e3:.3f} ms")
+
+    with CostTable() as table:
+        cost = CostModel(bound, table, Measurer(job.process, job.run, job.info, weight_bytes(model)), model.opset)
+        rewriter = Rewriter(model.builder, allowed)
+        limits = SearchLimits(budget=settings.budget)
+        finder = BacktrackingSearch(model.builder, rewriter, cost, spellable(model), settings.alpha, limits)
+        return finder.run(model.graph.outputs, report)
+
+
+def _contest(job: Job, draft: Record, plans: list[Plan]) -> Record:
+    """Compare and time the plans' models against the original as a whole, and write the winner."""
+    job.tell("measuring the best candidates against the original")
+    try:
+        feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
+    except UnsupportedError as error:
+        return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
+    path, inputs = job.model.path, job.model.graph.inputs
+    results = [write_model(job.model, Graph(inputs, plan.outputs)) for plan in plans]
+    with TemporaryDirectory(prefix="tasoopt-") as folder:
+        finalists = [Path(folder) / f"candidate{number}.onnx" for number in range(len(results))]
+        for result, place in zip(results, finalists, strict=True):
+            save_atomically(result, place, original=path)
+        finals = hold_finals(job.process, path, finalists, feeds, job.run, FINALS_LIMIT_S)
+    measured = with_measurement(draft, finals)
+    if finals.winner is None:
+        return _unchanged(job, replace(measured, reason=NOT_AHEAD))
+    winner, plan = results[finals.winner], plans[finals.winner]
+    save_atomically(winner, job.output, original=path, force=job.settings.force)
+    return replace(
+        measured,
+        result="improved",
+        output=str(job.output),
+        operators_after=operator_counts(winner),
+        rules=applied_rules([step.rule.rule for step in plan.steps]),
+        bytes_added=bytes_added(job.model.proto, winner),
+    )
+
+
+def _unchanged(job: Job, record: Record) -> Record:
+    copy_unchanged(job.model.path, job.model.proto, job.output, force=job.settings.force)
+    return replace(record, output=str(job.output))
+
+
+def _planned(draft: Record, plans: list[Plan]) -> Record:
+    rules = applied_rules([step.rule.rule for step in plans[0].steps]) if plans else ()
+    return replace(draft, result="dry-run", rules=rules, reason="" if plans else NOTHING_FOUND)
+
+
+def _draft(job: Job, found: SearchResult) -> Record:
+    """What is known after the search: the record of a run that leaves the model as it is."""
+    before = operator_counts(job.model.proto)
+    return Record(
+        result="unchanged",
+        reason="",
+        input=str(job.model.path),
+        output=None,
+        operators_before=before,
+        operators_after=before,
+        rules=(),
+        search=search_summary(found),
+        settings=job.settings.described(),
+        runtime={"tasoopt": __version__, **asdict(job.info)},
+    )

@@ -1,0 +1,43 @@
+"""What the functions of the Python interface can be told; each field is an option of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from taso_opt.core.rule import FpClass
+
+
+@dataclass(frozen=True)
+class OptimizeSettings:
+    """What `tasoopt optimize` can be told; the fields are its options."""
+
+    output: Path | None = None
+    force: bool = False
+    rules: Path | None = None
+    device: str = "auto"
+    threads: int = 1
+    budget: float = 60.0
+    alpha: float = 1.05
+    fp_class: FpClass = FpClass.E3
+    dims: Mapping[str, int] = field(default_factory=dict)
+    inputs: Path | None = None
+    seed: int = 0
+    dry_run: bool = False
+
+    def described(self) -> dict[str, object]:
+        """The settings as a report shows them."""
+        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class CompareSettings:
+    """What `tasoopt compare` can be told; the fields are its options."""
+
+    device: str = "auto"
+    threads: int = 1
+    rounds: int = 30
+    dims: Mapping[str, int] = field(default_factory=dict)
+    inputs: Path | None = None
+    seed: int = 0

@@ -1,0 +1,42 @@
+"""`tasoopt compare`: do two models compute the same, and which one is faster?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from taso_opt.cli.optimize import parse_dims
+from taso_opt.cli.progress import stderr_progress
+
+
+@click.command()
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="0: the runtime's choice.")
+@click.option("--rounds", type=click.IntRange(3, 1000), default=30, show_default=True, help="Interleaved rounds.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
+@click.option("--inputs", type=click.Path(path_type=Path), help="An .npz file of sample inputs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
+def command(first: Path, second: Path, dims: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Run FIRST and SECOND on the same inputs: say whether the outputs agree and which model is faster.
+
+    The ratio is the time of FIRST divided by the time of SECOND, with FIRST against itself as the control. Exits with 1
+    when the outputs differ.
+    """
+    with stderr_progress() as progress:
+        progress("loading")
+        from taso_opt.api import CompareSettings, compare
+
+        comparison = compare(first, second, CompareSettings(dims=parse_dims(dims), **options), progress)
+    if as_json:
+        click.echo(json.dumps(comparison.document(), indent=2))
+    else:
+        from taso_opt.report.text import comparison_lines
+
+        click.echo("\n".join(comparison_lines(comparison)))
+    return 0 if comparison.agrees else 1

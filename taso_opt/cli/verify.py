@@ -1,0 +1,133 @@
+"""`tasoopt verify`: prove or refute equations, make a rule library of the proved ones, or re-check a library."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from taso_opt.errors import UsageError
+
+if TYPE_CHECKING:
+    from taso_opt.core.rule import Rule
+    from taso_opt.verify.check import CheckResult
+    from taso_opt.verify.verdict import Verdict
+
+SCHEMA_VERSION = 1
+REFUTED = 1
+UNKNOWN = 5
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Re-check a rule library: FILE, or the one shipped.")
+@click.option("--strict", is_flag=True, help="Exit with 5 when an equation is neither proved nor refuted.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the library that the proved rules give.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), default=os.cpu_count() or 1, help="Processes [one for each core]."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(file: Path | None, check: bool, strict: bool, output: Path | None, jobs: int, as_json: bool) -> int:
+    """Prove or refute the equations of FILE, one a line in text form; lines that begin with # are comments.
+
+    Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
+    that was altered or has lost its proof.
+    """
+    if check and (output is not None or strict):
+        raise UsageError("expected --check alone, found it with --output or --strict")
+    if file is None and not check:
+        raise UsageError("expected a FILE of equations, or --check for the rule library, found neither")
+    if check:
+        return _check(file, jobs, as_json)
+    assert file is not None
+    return _verify(file, output, strict, jobs, as_json)
+
+
+def _check(file: Path | None, jobs: int, as_json: bool) -> int:
+    from taso_opt.cli.progress import stderr_progress
+    from taso_opt.spec import load_specs
+    from taso_opt.verify.check import check_library
+
+    with stderr_progress() as progress:
+        result = check_library(file, load_specs(), jobs, progress)
+    click.echo(json.dumps(_check_document(result), indent=2) if as_json else _check_text(result))
+    return REFUTED if result.failures else 0
+
+
+def _check_text(result: CheckResult) -> str:
+    lines = [f"rule {failure.identity} in line {failure.line}: {failure.problem}" for failure in result.failures]
+    failed = len({failure.line for failure in result.failures})
+    return "\n".join([*lines, f"{result.rules} rules checked, {failed} failed"])
+
+
+def _check_document(result: CheckResult) -> dict[str, Any]:
+    failures = [{"id": one.identity, "line": one.line, "problem": one.problem} for one in result.failures]
+    return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "failures": failures}
+
+
+def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: bool) -> int:
+    from taso_opt.cli.progress import stderr_progress
+    from taso_opt.spec import load_specs
+    from taso_opt.spec.rule_file import read_equations, write_rules
+    from taso_opt.verify.pipeline import build_library, examine_all
+    from taso_opt.verify.verdict import Refuted, Unknown
+    from taso_opt.verify.worker import Examine
+
+    library = load_specs()
+    equations = read_equations(file, library.builder())
+    rules = [rule for _, rule in equations]
+    with stderr_progress() as progress:
+        verdicts = examine_all([Examine(rule) for rule in rules], jobs, progress)
+        kept = None
+        if output is not None:
+            kept = build_library(library, rules, verdicts, jobs, progress)
+            write_rules(output, kept)
+    if as_json:
+        click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))
+    else:
+        click.echo(_text(rules, verdicts, kept))
+    if any(isinstance(verdict, Refuted) for verdict in verdicts):
+        return REFUTED
+    return UNKNOWN if strict and any(isinstance(verdict, Unknown) for verdict in verdicts) else 0
+
+
+def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None) -> str:
+    from taso_opt.spec.text import format_rule
+    from taso_opt.verify.verdict import Proved, Refuted, Unknown
+
+    lines = []
+    for rule, verdict in zip(rules, verdicts, strict=True):
+        match verdict:
+            case Proved(fp_class=found):
+                lines.append(f"proved  {found}  {format_rule(rule)}")
+            case Refuted(counterexample):
+                lines.append(f"refuted     {format_rule(rule)}: {counterexample}")
+            case Unknown(reason):
+                lines.append(f"unknown     {format_rule(rule)}: {reason}")
+    counts = ", ".join(f"{count} {name}" for name, count in _counts(verdicts).items())
+    lines.append(counts if kept is None else f"{counts}; {len(kept)} rules in the library")
+    return "\n".join(lines)
+
+
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    names = [type(verdict).__name__.lower() for verdict in verdicts]
+    return {name: names.count(name) for name in ("proved", "refuted", "unknown")}
+
+
+def _document(
+    equations: Sequence[tuple[int, Rule]], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from taso_opt.spec.text import format_rule
+
+    entries = [
+        {"line": line, "rule": format_rule(rule), "verdict": type(verdict).__name__.lower(), **asdict(verdict)}
+        for (line, rule), verdict in zip(equations, verdicts, strict=True)
+    ]
+    document = {"schema_version": SCHEMA_VERSION, "verdicts": entries, "summary": _counts(verdicts)}
+    return document if kept is None else {**document, "library_rules": len(kept)}

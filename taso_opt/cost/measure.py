@@ -1,0 +1,127 @@
+"""Measures units: each as a small model of several independent copies, in the runtime's child process.
+
+One run of the runtime costs about a microsecond whatever the model, and a weight that is read over and over stays in
+the nearest cache, where in a real model the other weights have driven it out. Copies with inputs and weights of their
+own, as many as together have the size of the model's weights, remove both: the cost of a unit is the time of a run,
+less the fixed part, divided by the copies. The size is part of what a cost holds for.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+from taso_opt.core.term import Apply, Const, Term, Var
+from taso_opt.cost.device import this_device
+from taso_opt.cost.table import CostEntry
+from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.errors import SpecError
+from taso_opt.onnx_io import standalone_model
+from taso_opt.runtime import (
+    MeasureItem,
+    MeasurePlan,
+    RunSettings,
+    RuntimeInfo,
+    RuntimeProcess,
+    Timing,
+    measure_many,
+)
+from taso_opt.spec.builder import Builder
+
+log = logging.getLogger(__name__)
+
+FIXED_S = 1.1e-6
+MOST_COPIES = 32
+FEWEST_SMALL_COPIES = 8
+SMALL_BYTES = 64_000
+LARGEST_WORKING_SET = 64 << 20
+SMALLEST_WORKING_SET = 1 << 20
+IR_VERSION = 8
+ITEM_BYTES = {"float32": 4, "float64": 8}
+PLAN = MeasurePlan(rounds=7, sample_s=2e-3, model_s=0.25)
+"""A sample lasts long enough for the copies to settle in the caches, which the models measured beside it share."""
+
+
+class Measurer:
+    """Measures units on one device."""
+
+    def __init__(self, process: RuntimeProcess, run: RunSettings, info: RuntimeInfo, weight_bytes: int) -> None:
+        """`weight_bytes` is the size of the weights of the model that the costs are for."""
+        self._process, self._run = process, run
+        self._working_set = working_set(weight_bytes)
+        self._device = this_device(run, info)
+
+    @property
+    def place(self) -> str:
+        """What the costs hold for, as a key of the cost table."""
+        return f"{self._device.key} | working set {self._working_set >> 20} MiB"
+
+    def measure(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
+        """One entry for each unit; a unit that the runtime refuses or cannot finish costs infinity."""
+        items, copies = [], {}
+        for unit in units:
+            count = self._copies(unit, builder)
+            try:
+                items.append(MeasureItem(unit.key, _model(unit, builder, finder, count, opset)))
+            except SpecError as error:
+                log.info("not measured: %s: %s", unit.key, error)
+            copies[unit.key] = count
+        timings = measure_many(self._process, items, self._run, PLAN)
+        entries = []
+        for unit in units:
+            timing = timings.get(unit.key)
+            if isinstance(timing, Timing):
+                seconds = max(timing.median_s - FIXED_S, 0.0) / copies[unit.key]
+                spread = timing.spread_s / copies[unit.key]
+                entries.append(CostEntry(self.place, unit.key, seconds, spread, timing.samples))
+            else:
+                entries.append(CostEntry(self.place, unit.key, math.inf, 0.0, 0))
+        return entries
+
+    def _copies(self, unit: Unit, builder: Builder) -> int:
+        """As many copies as fill the working set, within bounds."""
+        kinds = [builder.type(operand) for operand in _operands(unit)] + list(builder.types(unit.root))
+        size = sum(ITEM_BYTES[kind.dtype] * (kind.elements or 0) for kind in kinds)
+        fewest = FEWEST_SMALL_COPIES if size <= SMALL_BYTES else 1
+        return max(fewest, min(MOST_COPIES, self._working_set // max(size, 1)))
+
+
+def working_set(weight_bytes: int) -> int:
+    """The size of all copies together: that of the weights, rounded up to a power of two within bounds."""
+    size = SMALLEST_WORKING_SET
+    while size < min(weight_bytes, LARGEST_WORKING_SET):
+        size *= 2
+    return size
+
+
+def _operands(unit: Unit) -> list[Term]:
+    """What the unit takes from outside, each once."""
+    outside: dict[Term, None] = {}
+    stack: list[Term] = [unit.root]
+    while stack:
+        term = stack.pop()
+        if term not in unit.members:
+            outside[term] = None
+        elif isinstance(term, Apply):
+            stack.extend(reversed(term.args))
+    return list(outside)
+
+
+def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int) -> bytes:
+    outputs = []
+    for copy in range(count):
+        leaves: dict[Term, Term] = {}
+        for place, operand in enumerate(_operands(unit)):
+            leaf = Const if finder.is_constant(operand) else Var
+            leaves[operand] = leaf(f"copy{copy}_{place}", builder.type(operand))
+        outputs.append(_copied(unit.root, unit.members, leaves))
+    return standalone_model(builder, outputs, opset=opset, ir_version=IR_VERSION)
+
+
+def _copied(term: Term, members: frozenset[Term], leaves: dict[Term, Term]) -> Term:
+    """The members of a unit over other operands; a unit is at most a few operators deep."""
+    if term not in members:
+        return leaves[term]
+    assert isinstance(term, Apply), f"a unit consists of applications, found {term!r}"
+    return Apply(term.operator, tuple(_copied(operand, members, leaves) for operand in term.args), term.attributes)

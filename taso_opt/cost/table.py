@@ -1,0 +1,136 @@
+"""The measured costs of this machine, kept in one SQLite file that survives crashes and concurrent runs."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from platformdirs import user_cache_path
+
+from taso_opt.errors import InvalidInputError
+
+log = logging.getLogger(__name__)
+
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_S = 30.0
+CACHE_VARIABLE = "TASOOPT_CACHE"
+FILE_NAME = "costs.sqlite"
+
+
+@dataclass(frozen=True)
+class CostEntry:
+    """One measured unit: median seconds (infinite when the runtime refused it), spread, samples, and when."""
+
+    device: str
+    unit: str
+    seconds: float
+    spread: float
+    samples: int
+    measured_at: str = ""
+
+
+def cache_folder() -> Path:
+    """Where costs are kept: the folder that TASOOPT_CACHE names, or the user's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else user_cache_path("tasoopt")
+
+
+class CostTable:
+    """A context manager over the table; whatever is written is there for the next run, whatever happens to this one.
+
+    A file that is no cost table, or one of another version, is moved aside with a warning. Raises InvalidInputError
+    when no file can be opened at all.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or cache_folder() / FILE_NAME
+        self._connection = self._open()
+
+    def __enter__(self) -> CostTable:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def load(self, device: str) -> dict[str, float]:
+        """Seconds by unit for one device."""
+        rows = self._connection.execute("SELECT unit, seconds FROM costs WHERE device = ?", (device,))
+        return {unit: math.inf if seconds is None else seconds for unit, seconds in rows}
+
+    def store(self, entries: Iterable[CostEntry]) -> None:
+        """Add entries in one transaction, replacing older ones of the same unit."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        rows = [
+            (entry.device, entry.unit, _finite(entry.seconds), _finite(entry.spread), entry.samples, now)
+            for entry in entries
+        ]
+        with self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def entries(self) -> Iterator[CostEntry]:
+        """Everything in the table, newest first."""
+        columns = "device, unit, seconds, spread, samples, measured_at"
+        for row in self._connection.execute(f"SELECT {columns} FROM costs ORDER BY measured_at DESC, device, unit"):
+            device, unit, seconds, spread, samples, measured_at = row
+            yield CostEntry(device, unit, math.inf if seconds is None else seconds, spread or 0.0, samples, measured_at)
+
+    def clear(self) -> int:
+        """Forget everything; the number of entries there were."""
+        with self._connection:
+            return self._connection.execute("DELETE FROM costs").rowcount
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return self._connected()
+        except sqlite3.DatabaseError as error:
+            aside = self.path.with_name(f"{self.path.name}.broken")
+            log.warning("%s is no cost table (%s): moved to %s, starting anew", self.path, error, aside.name)
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            os.replace(self.path, aside)
+            return self._connected()
+        except OSError as error:
+            raise InvalidInputError(f"expected a cost table at {self.path}, found: {error.strerror}") from error
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S)
+        try:
+            with _closing_on_error(connection):
+                connection.execute("PRAGMA journal_mode = WAL")
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+                if version not in (0, SCHEMA_VERSION):
+                    raise sqlite3.DatabaseError(f"version {version}, expected {SCHEMA_VERSION}")
+                connection.execute(
+                    "CREATE TABLE IF NOT EXISTS costs (device TEXT, unit TEXT, seconds REAL, spread REAL, "
+                    "samples INTEGER, measured_at TEXT, PRIMARY KEY (device, unit)) WITHOUT ROWID"
+                )
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                connection.commit()
+        except sqlite3.OperationalError as error:
+            raise InvalidInputError(f"expected a cost table at {self.path}, found: {error}") from error
+        return connection
+
+
+@contextmanager
+def _closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error:
+        connection.close()
+        raise
+
+
+def _finite(value: float) -> float | None:
+    """SQLite has no infinity; NULL stands for it."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,182 @@
+"""Cuts a graph into the units that ONNX Runtime executes as one kernel after its own fusions.
+
+The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a bias into a
+matrix product of rank 2, and a scalar factor or a transposition into any matrix product. A unit is such a group or a
+single operator; its cost is measured as a small model under all optimizations, so that a fusion that the runtime does
+not make after all costs what its parts cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from taso_opt.core.term import Apply, Const, Item, Term, children
+from taso_opt.core.types import FLOATS
+from taso_opt.spec.builder import OPAQUE, Builder
+
+ACTIVATIONS = frozenset({"Relu", "Sigmoid", "Tanh"})
+FREE = frozenset({"Reshape", OPAQUE})
+"""Operators that are not costed: a reshape moves nothing, an opaque operator is the same in every plan."""
+
+SWAP = (("perm", (-1, -2)),)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A group of operators that runs as one kernel; `key` says all that its cost depends on."""
+
+    key: str
+    root: Apply = field(compare=False)
+    members: frozenset[Term] = field(compare=False)
+
+
+class UnitFinder:
+    """Finds the units of graphs over one builder, whose bindings must give every size a number."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._constant: dict[Term, bool] = {}
+        self._costed: dict[Apply, bool] = {}
+        self._units: dict[tuple[Apply, tuple[Term, ...]], Unit] = {}
+
+    def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
+        """The units of what the outputs need, down to the boundary, in a fixed order."""
+        live, uses = self._live(outputs, boundary)
+        group: dict[Term, list[Term]] = {}
+        for term in reversed(live):
+            group[term] = self._joined(term, uses, group)
+        found: dict[int, list[Term]] = {id(members): members for members in group.values()}
+        return [unit for members in found.values() for unit in self._unit(members)]
+
+    def _live(self, outputs: Sequence[Term], boundary: Collection[Term]) -> tuple[list[Apply], dict[Term, int]]:
+        """Costed applications, users before what they use, and how often each term is used."""
+        uses: dict[Term, int] = dict.fromkeys(outputs, 1)
+        order: list[Apply] = []
+        seen: set[Term] = set()
+        stack: list[tuple[Term, bool]] = [(output, False) for output in outputs]
+        while stack:
+            term, done = stack.pop()
+            if done:
+                assert isinstance(term, Apply)
+                order.append(term)
+                continue
+            if term in seen or term in boundary or self.is_constant(term):
+                continue
+            seen.add(term)
+            if isinstance(term, Apply):
+                stack.append((term, True))
+            for child in children(term):
+                uses[child] = uses.get(child, 0) + 1
+                stack.append((child, False))
+        order.reverse()
+        return [term for term in order if self._is_costed(term)], uses
+
+    def _joined(self, term: Apply, uses: dict[Term, int], group: dict[Term, list[Term]]) -> list[Term]:
+        """The group of a term: that of an operand which the runtime fuses with it, or one of its own."""
+        members: list[Term] = [term]
+        for operand in term.args:
+            before = group.get(operand)
+            if before is None or uses[operand] != 1:
+                continue
+            if _fuses(term, before, self):
+                before.append(term)
+                return before
+            if term.operator == "MatMul" and before[-1] is operand and _is_swap(operand):
+                members = [*before, *members]
+                for member in before:
+                    group[member] = members
+        return members
+
+    def _unit(self, members: list[Term]) -> list[Unit]:
+        root = members[-1]
+        assert isinstance(root, Apply)
+        place = root, tuple(members)
+        if place not in self._units:
+            inside = frozenset(members)
+            self._units[place] = Unit(self._key(root, inside), root, inside)
+        return [self._units[place]]
+
+    def _key(self, root: Apply, members: frozenset[Term]) -> str:
+        """The unit as text: operators, attributes, operand types, which operands are weights and which are shared."""
+        names: dict[Term, str] = {}
+
+        def spell(term: Term) -> str:
+            if term in members and isinstance(term, Apply):
+                attributes = "".join(f";{name}={value}" for name, value in sorted(self._attributes(term).items()))
+                return f"{term.operator}({','.join(map(spell, term.args))}{attributes})"
+            if term not in names:
+                kind = self._builder.type(term)
+                letter = "w" if self.is_constant(term) else "x"
+                names[term] = f"{letter}{len(names)}:{kind.dtype}{kind}"
+            return names[term]
+
+        return spell(root)
+
+    def _attributes(self, term: Apply) -> dict[str, object]:
+        return dict(self._builder.bound_attributes(term))
+
+    def is_constant(self, term: Term) -> bool:
+        """Whether a term depends on constants only: it is folded ahead of time and costs nothing."""
+        known = self._constant.get(term)
+        if known is not None:
+            return known
+        stack = [term]
+        while stack:
+            top = stack[-1]
+            parts = () if _is_opaque(top) else children(top)
+            missing = [part for part in parts if part not in self._constant]
+            if missing:
+                stack.extend(missing)
+                continue
+            self._constant[stack.pop()] = isinstance(top, Const) or (bool(parts) and all(map(self.is_constant, parts)))
+        return self._constant[term]
+
+    def rank(self, term: Term) -> int:
+        """The number of axes of a term."""
+        return self._builder.type(term).rank
+
+    def elements(self, term: Term) -> int | None:
+        """The number of elements of a term."""
+        return self._builder.type(term).elements
+
+    def _is_costed(self, term: Apply) -> bool:
+        known = self._costed.get(term)
+        if known is None:
+            types = () if term.operator in FREE else self._builder.types(term)
+            known = bool(types) and all(kind.is_static and kind.dtype in FLOATS for kind in types)
+            self._costed[term] = known
+        return known
+
+
+def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
+    """Whether the runtime fuses a term into the group that computes its operand."""
+    anchor, last = _anchor(before), before[-1]
+    if anchor is None or last not in term.args:
+        return False
+    others = [operand for operand in term.args if operand is not last]
+    if anchor.operator == "Conv":
+        activated = isinstance(last, Apply) and last.operator in ACTIVATIONS
+        return not activated and (term.operator in ACTIVATIONS or (term.operator == "Add" and len(others) == 1))
+    if len(others) != 1 or not finder.is_constant(others[0]) or last is not anchor:
+        return False
+    if term.operator == "Add":
+        return finder.rank(anchor) == 2 and finder.rank(others[0]) == 1
+    return term.operator == "Mul" and finder.elements(others[0]) == 1
+
+
+def _anchor(members: Sequence[Term]) -> Apply | None:
+    """The convolution or matrix product that a group grew around."""
+    for member in members:
+        if isinstance(member, Apply) and member.operator in ("Conv", "MatMul"):
+            return member
+    return None
+
+
+def _is_swap(term: Term) -> bool:
+    return isinstance(term, Apply) and term.operator == "Transpose" and term.attributes == SWAP
+
+
+def _is_opaque(term: Term) -> bool:
+    whole = term.term if isinstance(term, Item) else term
+    return isinstance(whole, Apply) and whole.operator == OPAQUE

@@ -1,0 +1,134 @@
+"""Tensors whose data stands in a file beside the model: where it is, whether it may be read, reading it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from taso_opt.errors import InvalidInputError
+from taso_opt.onnx_io.elements import element_name
+from taso_opt.onnx_io.scopes import all_tensors
+from taso_opt.spec.operator import Array
+
+HALF_BYTE = frozenset({"int4", "uint4", "float4e2m1"})
+QUARTER_BYTE = frozenset({"int2", "uint2"})
+VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+"""Where a tensor keeps its elements when it does not keep them raw."""
+
+
+@dataclass(frozen=True)
+class DataRange:
+    """Where the data of one tensor stands: a file name relative to the model's folder, and bytes within that file."""
+
+    location: str
+    offset: int
+    length: int
+
+
+def is_external(tensor: TensorProto) -> bool:
+    """Whether the data stands outside the model file."""
+    return tensor.data_location == TensorProto.EXTERNAL
+
+
+def byte_count(tensor: TensorProto) -> int:
+    """How many bytes the elements of a tensor take when stored raw; 0 for strings."""
+    name = element_name(tensor.data_type)
+    elements = prod(int(size) for size in tensor.dims)
+    if name in HALF_BYTE:
+        return (elements + 1) // 2
+    if name in QUARTER_BYTE:
+        return (elements + 3) // 4
+    return 0 if name == "string" else elements * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+
+
+def _value_count(tensor: TensorProto) -> int:
+    """How many entries the elements of a tensor take in the field of its type."""
+    name, elements = element_name(tensor.data_type), prod(int(size) for size in tensor.dims)
+    if name in HALF_BYTE | QUARTER_BYTE:
+        return byte_count(tensor)
+    return 2 * elements if name.startswith("complex") else elements
+
+
+def data_range(tensor: TensorProto) -> DataRange:
+    """The place of an external tensor's data; InvalidInputError when it is not stated properly."""
+    stated = {entry.key: entry.value for entry in tensor.external_data}
+    where = f"for the external data of tensor {tensor.name!r}"
+    if not stated.get("location"):
+        raise InvalidInputError(f"expected a file name {where}, found none")
+    try:
+        offset, length = int(stated.get("offset", 0)), int(stated.get("length", byte_count(tensor)))
+    except ValueError as error:
+        raise InvalidInputError(f"expected numbers as offset and length {where}, found {stated}") from error
+    if offset < 0 or length != byte_count(tensor):
+        raise InvalidInputError(f"expected {byte_count(tensor)} bytes {where}, found {length} at offset {offset}")
+    return DataRange(stated["location"], offset, length)
+
+
+def data_file(folder: Path, location: str) -> Path:
+    """The file of a location below a model's folder; InvalidInputError when it is missing or lies elsewhere."""
+    path = PurePosixPath(location.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or "\0" in location or ":" in location:
+        raise InvalidInputError(f"expected external data within the model's folder, found the location {location!r}")
+    found = folder / path
+    if not found.is_file():
+        raise InvalidInputError(f"expected the external data of the model, found no file {location!r} in {folder}")
+    if not found.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInputError(f"expected external data within the model's folder, found a link in {location!r}")
+    return found
+
+
+def check_tensors(model: ModelProto, folder: Path) -> None:
+    """Check that every tensor of a model has the data that its type says, without reading it."""
+    for tensor in all_tensors(model):
+        if any(size < 0 for size in tensor.dims):
+            raise InvalidInputError(f"expected sizes of 0 or more in tensor {tensor.name!r}, found {list(tensor.dims)}")
+        if element_name(tensor.data_type) == "unknown":
+            raise InvalidInputError(f"expected an element type in tensor {tensor.name!r}, found {tensor.data_type}")
+        if is_external(tensor):
+            _check_external(tensor, folder)
+        else:
+            _check_inline(tensor)
+
+
+def _check_inline(tensor: TensorProto) -> None:
+    raw = tensor.HasField("raw_data")
+    found = len(tensor.raw_data) if raw else sum(len(getattr(tensor, field)) for field in VALUE_FIELDS)
+    expected = byte_count(tensor) if raw else _value_count(tensor)
+    if found != expected:
+        unit = "bytes" if raw else "values"
+        raise InvalidInputError(f"expected {expected} {unit} in tensor {tensor.name!r}, found {found}")
+
+
+def _check_external(tensor: TensorProto, folder: Path) -> None:
+    place = data_range(tensor)
+    size = data_file(folder, place.location).stat().st_size
+    if size < place.offset + place.length:
+        raise InvalidInputError(
+            f"expected {place.offset + place.length} bytes of external data in {place.location!r}, found {size}"
+        )
+
+
+def raw_data(tensor: TensorProto, folder: Path) -> bytes:
+    """The stored bytes of an external tensor."""
+    place = data_range(tensor)
+    with data_file(folder, place.location).open("rb") as stream:
+        stream.seek(place.offset)
+        return stream.read(place.length)
+
+
+def tensor_array(tensor: TensorProto, folder: Path) -> Array:
+    """The value of a tensor; external data is mapped, not read, where its element type allows."""
+    if not is_external(tensor):
+        return numpy_helper.to_array(tensor)
+    if element_name(tensor.data_type) in HALF_BYTE | QUARTER_BYTE:
+        packed = raw_data(tensor, folder)
+        return numpy_helper.to_array(TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=packed))
+    place, dtype = data_range(tensor), helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    if place.length == 0:
+        return np.zeros(tuple(tensor.dims), dtype)
+    raw = np.memmap(data_file(folder, place.location), np.uint8, "r", place.offset, (place.length,))
+    return raw.view(dtype).reshape(tuple(tensor.dims))

@@ -1,0 +1,104 @@
+"""Opens a model file and checks that it is a valid ONNX model, whatever a user may have passed."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from onnx import ModelProto, checker
+
+from taso_opt.errors import InvalidInputError
+from taso_opt.onnx_io.external import check_tensors
+from taso_opt.onnx_io.skeleton import skeleton
+
+LARGEST_FILE = 2**31 - 1
+LONGEST_REASON = 300
+
+
+def validate_input(path: Path | str) -> None:
+    """Check that a file is a valid ONNX model with all its data; InvalidInputError says in one sentence what is not."""
+    load_model(Path(path))
+
+
+def load_model(path: Path) -> ModelProto:
+    """The model in a file, checked, without its external data; InvalidInputError when it is none."""
+    content = _content(path)
+    model = ModelProto()
+    try:
+        model.ParseFromString(content)
+    except DecodeError as error:
+        found = "a file of another kind or a cut-off one"
+        raise InvalidInputError(f"expected an ONNX model, found {found}: {path}") from error
+    if not model.HasField("graph"):
+        raise InvalidInputError(f"expected an ONNX model, found a file without a graph: {path}")
+    field = _undecodable_field(model)
+    if field:
+        raise InvalidInputError(f"expected text in UTF-8, found other bytes in a field {field!r} of {path}")
+    check_tensors(model, path.parent)
+    reason = defect(model, path.parent)
+    if reason:
+        raise InvalidInputError(f"expected a valid ONNX model, found in {path}: {reason}")
+    return model
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file, refused before they are read where they cannot be a model."""
+    try:
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise InvalidInputError(f"expected an ONNX model, found a folder: {path}")
+        if not stat.S_ISREG(found.st_mode):
+            raise InvalidInputError(f"expected an ONNX model, found no regular file: {path}")
+        if found.st_size == 0:
+            raise InvalidInputError(f"expected an ONNX model, found an empty file: {path}")
+        if found.st_size > LARGEST_FILE:
+            size = f"{found.st_size} bytes"
+            raise InvalidInputError(f"expected an ONNX model of less than 2 GB beside its data, found {size}: {path}")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidInputError(f"expected an ONNX model, found no file {path}") from error
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"expected an ONNX model, found a file that cannot be read: {path}") from error
+
+
+def _undecodable_field(model: ModelProto) -> str:
+    """The name of a text field that is not UTF-8, which protobuf then hands out as bytes; empty when there is none."""
+    stack: list[Message] = [model]
+    while stack:
+        top = stack.pop()
+        for field, value in top.ListFields():
+            if field.type == FieldDescriptor.TYPE_MESSAGE:
+                stack.extend((value,) if isinstance(value, Message) else value)
+            elif field.type == FieldDescriptor.TYPE_STRING and not _is_text(value):
+                return str(field.name)
+    return ""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(part, str) for part in value))
+
+
+def defect(model: ModelProto, folder: Path) -> str:
+    """Why ONNX's own checker refuses a model, on one line; empty when it accepts.
+
+    A graph that is not topologically sorted or states no rank for an input or output is accepted: the runtime runs it.
+    Weights are checked for size elsewhere.
+    """
+    bare = skeleton(model, folder)
+    for value in (*bare.graph.input, *bare.graph.output):
+        if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape"):
+            value.type.tensor_type.shape.SetInParent()
+    try:
+        checker.check_model(bare, full_check=False)
+    except (checker.ValidationError, ValueError, RuntimeError) as error:
+        return one_line(error)
+    return ""
+
+
+def one_line(error: Exception) -> str:
+    """The first sentence of a library's message."""
+    text = " ".join(str(error).split("==>")[0].split()) or type(error).__name__
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."

@@ -1,0 +1,88 @@
+"""A model as read: its file, its graph as terms, and the side table that ties terms to nodes and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx import ModelProto
+
+from taso_opt.core.graph import Graph
+from taso_opt.core.term import Term
+from taso_opt.onnx_io.weights import Weights
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a term comes from: the name of its value and the number of its node, None for inputs and initializers."""
+
+    value: str
+    node: int | None = None
+
+
+@dataclass(frozen=True)
+class NodeUse:
+    """What one node of the file takes and gives, as terms.
+
+    `operands` are the values of its named inputs in order, then the values that its bodies capture. `results` has one
+    entry for each output, None where the output has no name.
+    """
+
+    operands: tuple[Term, ...]
+    results: tuple[Term | None, ...]
+
+
+@dataclass(frozen=True)
+class ModelInput:
+    """An input that a caller must give: name, NumPy's type name, shape as the file states it and as it is bound.
+
+    A dim is a number, a name, or None. `bound` is None for a value that is no tensor or has no known rank, whose type
+    is spelled as ONNX spells it (`seq(tensor(float))`); strings have type `object`.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | str | None, ...]
+    bound: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One model file, read.
+
+    `graph` has symbolic sizes; `builder` is the one that made it and must be used to change it; `bindings` give a
+    number to every symbol, for costs only. `order` lists the nodes of the file in a topological order.
+    """
+
+    path: Path
+    proto: ModelProto
+    graph: Graph
+    builder: Builder
+    origin: Mapping[Term, Origin]
+    uses: tuple[NodeUse, ...]
+    order: tuple[int, ...]
+    inputs: tuple[ModelInput, ...]
+    bindings: Mapping[str, int]
+    weights: Weights
+
+    @property
+    def opset(self) -> int:
+        """The version of ONNX's own operators; 0 when the model imports none."""
+        return opset_of(self.proto)
+
+    @property
+    def ir_version(self) -> int:
+        """The version of the file format."""
+        return int(self.proto.ir_version)
+
+    def constant(self, name: str) -> Array:
+        """The value of the constant of that name, read when asked for; KeyError when there is none."""
+        return self.weights(name)
+
+
+def opset_of(proto: ModelProto) -> int:
+    """The version of ONNX's own operators that a model imports; 0 when it imports none."""
+    return max((int(entry.version) for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), default=0)

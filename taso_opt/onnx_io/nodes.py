@@ -1,0 +1,73 @@
+"""Turns the application of a declared operator into an ONNX node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onnx import NodeProto, helper
+
+from taso_opt.core.dims import Size
+from taso_opt.core.term import Apply, Const, Item, Term, attributes_of, postorder
+from taso_opt.errors import SpecError
+from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.operator import Array, OnnxCall, WriteContext
+
+
+def spelled(builder: Builder, term: Apply, opset: int) -> OnnxCall | None:
+    """How ONNX says a term, sizes in its attributes bound as the builder says; None when it cannot at this opset."""
+    operator = builder.operator(term)
+    if operator is None or operator.spelling.write is None:
+        return None
+    bound = Apply(term.operator, term.args, attributes_of(builder.bound_attributes(term)))
+    try:
+        call = operator.spelling.write(bound, WriteContext(opset, builder.type))
+    except SpecError:
+        return None
+    return None if call is None or any(map(_has_size, call.attributes.values())) else call
+
+
+def _has_size(value: Any) -> bool:
+    """Whether a symbolic size is left in an attribute, which ONNX cannot write there."""
+    return isinstance(value, Size) or (isinstance(value, list | tuple) and any(map(_has_size, value)))
+
+
+def ordered_operands(builder: Builder, term: Apply, call: OnnxCall, constant: Callable[[Term], bool]) -> OnnxCall:
+    """The same call with constants behind the other operands, where the operator lets us choose.
+
+    The runtime recognises `MatMul(x, W) + b` and the like in that order everywhere, in the other order not always.
+    """
+    operator = builder.operator(term)
+    if operator is None or not operator.commutative:
+        return call
+    inputs = sorted(call.inputs, key=lambda operand: isinstance(operand, Term) and constant(operand))
+    return OnnxCall(call.op_type, tuple(inputs), call.attributes, call.output_count)
+
+
+def node_of(
+    call: OnnxCall, name: str, outputs: Sequence[str], value: Callable[[Term], str], array: Callable[[Array], str]
+) -> NodeProto:
+    """The node of a call; `value` names the terms among its operands, `array` the values that become constants."""
+    inputs = []
+    for operand in call.inputs:
+        if operand is None:
+            inputs.append("")
+        elif isinstance(operand, Term):
+            inputs.append(value(operand))
+        else:
+            inputs.append(array(operand))
+    return helper.make_node(call.op_type, inputs, list(outputs), name=name, **call.attributes)
+
+
+def constant_terms(roots: Sequence[Term]) -> set[Term]:
+    """The terms that are made of constants and declared operators only, so that their value can be computed now."""
+    found: set[Term] = set()
+    for term in postorder(roots):
+        if isinstance(term, Const):
+            found.add(term)
+        elif isinstance(term, Apply):
+            if term.operator != OPAQUE and term.args and found.issuperset(term.args):
+                found.add(term)
+        elif isinstance(term, Item) and term.term in found:
+            found.add(term)
+    return found

@@ -1,0 +1,205 @@
+"""Puts a model on disk in one step, with the external data it needs, never touching the files it came from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import ModelProto, TensorProto
+
+from taso_opt.errors import InvalidInputError, UsageError
+from taso_opt.onnx_io.external import (
+    VALUE_FIELDS,
+    DataRange,
+    byte_count,
+    data_file,
+    data_range,
+    is_external,
+    raw_data,
+    tensor_array,
+)
+from taso_opt.onnx_io.scopes import all_tensors
+
+INLINE_LIMIT = 1_500_000_000
+"""Bytes of weights that stand in the model file itself; a protobuf file cannot exceed 2 GB."""
+
+SMALLEST_EXTERNAL = 1024
+ALIGNMENT = 4096
+CHUNK = 1 << 22
+
+
+def save_atomically(
+    proto: ModelProto, out: Path, *, original: Path, force: bool = False, inline_limit: int = INLINE_LIMIT
+) -> None:
+    """Write a model made from the file `original` to `out`: all of it or nothing, at any moment.
+
+    External tensors keep their references when `out` is in the same folder, else their data goes to `<out>.data`;
+    inline tensors go there too when together they pass `inline_limit` bytes. Raises UsageError when `out` exists and
+    `force` is not set, when it is the original file under any name, or when its folder cannot be written.
+    """
+    check_output(out, original, force)
+    _check_no_data(out, proto, original)
+    moved = _tensors_to_move(proto, out, original, inline_limit)
+    if not moved:
+        _replace_with_bytes(out, _serialized(proto))
+        return
+    result = ModelProto()
+    result.CopyFrom(proto)
+    data = _data_path(out, proto, original, force)
+    with _replacing(data) as stream:
+        for at, tensor in enumerate(all_tensors(result)):
+            if at in moved:
+                _move(tensor, stream, original.parent, data.name)
+        out.unlink(missing_ok=True)
+    _replace_with_bytes(out, _serialized(result))
+
+
+def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool = False) -> None:
+    """Copy a model file byte for byte, and the files of its external data beside it under their own names.
+
+    Raises UsageError as `save_atomically` does, and when a data file of another content is in the way without `force`.
+    """
+    check_output(out, original, force)
+    _check_no_data(out, proto, original)
+    locations = dict.fromkeys(data_range(tensor).location for tensor in all_tensors(proto) if is_external(tensor))
+    copies = [(data_file(original.parent, location), out.parent / location) for location in locations]
+    copies = [(source, target) for source, target in copies if not _is_same(source, target)]
+    for _, target in copies:
+        if target.exists() and not force:
+            raise UsageError(f"expected no file at {target}, found one (--force replaces it)")
+    for source, target in copies:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _replacing(target) as stream:
+            _copy(source, DataRange("", 0, source.stat().st_size), stream)
+    _replace_with_bytes(out, original.read_bytes())
+
+
+def check_output(out: Path, original: Path, force: bool) -> None:
+    """Check that a file may be written: UsageError in one sentence when it must not."""
+    if out.is_dir():
+        raise UsageError(f"expected a file to write, found a folder: {out}")
+    if not out.parent.is_dir():
+        raise UsageError(f"expected a folder to write to, found none at {out.parent}")
+    if _is_same(out, original):
+        raise UsageError(f"expected an output other than the input, found {out} for both")
+    if os.path.lexists(out) and not force:
+        raise UsageError(f"expected no file at {out}, found one (--force replaces it)")
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"expected a folder that can be written, found {out.parent}")
+
+
+def _check_no_data(out: Path, proto: ModelProto, original: Path) -> None:
+    for tensor in all_tensors(proto):
+        location = data_range(tensor).location if is_external(tensor) else None
+        if location and (_is_same(out, original.parent / location) or out == out.parent / location):
+            raise UsageError(f"expected an output other than the data of the input, found {out} for both")
+
+
+def inlined(proto: ModelProto, folder: Path, limit: int = INLINE_LIMIT) -> bytes | None:
+    """The model as bytes with all external data read in; None when that passes `limit` bytes."""
+    tensors = list(all_tensors(proto))
+    if not any(map(is_external, tensors)):
+        return _serialized(proto) if proto.ByteSize() <= limit else None
+    if sum(map(byte_count, tensors)) > limit:
+        return None
+    result = ModelProto()
+    result.CopyFrom(proto)
+    for tensor in all_tensors(result):
+        if is_external(tensor):
+            tensor.raw_data = raw_data(tensor, folder)
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
+    return _serialized(result)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _tensors_to_move(proto: ModelProto, out: Path, original: Path, inline_limit: int) -> set[int]:
+    """The numbers of the tensors whose data must go into a new file beside the output."""
+    tensors = list(all_tensors(proto))
+    moved = set()
+    if not _is_same(out.parent, original.parent):
+        moved = {at for at, tensor in enumerate(tensors) if is_external(tensor)}
+    inline = {at: byte_count(tensor) for at, tensor in enumerate(tensors) if not is_external(tensor)}
+    if sum(inline.values()) > inline_limit:
+        moved |= {at for at, size in inline.items() if size >= SMALLEST_EXTERNAL}
+    return moved
+
+
+def _data_path(out: Path, proto: ModelProto, original: Path, force: bool) -> Path:
+    """A name for the data file that no data of the original has."""
+    data = out.with_name(f"{out.name}.data")
+    sources = {data_range(tensor).location for tensor in all_tensors(proto) if is_external(tensor)}
+    while data.name in sources or _is_same(data, original):
+        data = data.with_name(f"{data.name}.data")
+    if os.path.lexists(data) and not force:
+        raise UsageError(f"expected no file at {data}, found one (--force replaces it)")
+    return data
+
+
+def _move(tensor: TensorProto, stream: BinaryIO, source: Path, name: str) -> None:
+    """Append the data of a tensor to a file and refer to it there."""
+    stream.write(b"\0" * (-stream.tell() % ALIGNMENT))
+    offset = stream.tell()
+    if is_external(tensor):
+        place = data_range(tensor)
+        _copy(data_file(source, place.location), place, stream)
+    else:
+        if not tensor.HasField("raw_data"):
+            tensor.raw_data = tensor_array(tensor, source).tobytes()
+        stream.write(tensor.raw_data)
+    for field in ("raw_data", "external_data", *VALUE_FIELDS):
+        tensor.ClearField(field)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", name), ("offset", offset), ("length", byte_count(tensor))):
+        tensor.external_data.add(key=key, value=str(value))
+
+
+def _copy(source: Path, place: DataRange, stream: BinaryIO) -> None:
+    with source.open("rb") as origin:
+        origin.seek(place.offset)
+        left = place.length
+        while left:
+            chunk = origin.read(min(CHUNK, left))
+            if not chunk:
+                raise InvalidInputError(f"expected {left} more bytes of external data in {source}, found its end")
+            stream.write(chunk)
+            left -= len(chunk)
+
+
+def _serialized(proto: ModelProto) -> bytes:
+    try:
+        return bytes(proto.SerializeToString())
+    except (EncodeError, ValueError) as error:
+        raise InvalidInputError("expected a model of less than 2 GB beside its data, found a larger one") from error
+
+
+def _replace_with_bytes(path: Path, content: bytes) -> None:
+    with _replacing(path) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when the block ends without an error, and leaves no trace otherwise."""
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UsageError(f"expected to write {path}, found: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,145 @@
+"""Which names an ONNX graph defines, uses and captures, across the bodies of If, Loop and Scan."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from taso_opt.errors import InvalidInputError
+
+
+def bodies(node: NodeProto) -> list[GraphProto]:
+    """The graphs that a node carries in its attributes."""
+    found = []
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            found.append(attribute.g)
+        found.extend(attribute.graphs)
+    return found
+
+
+def initializer_names(graph: GraphProto) -> list[str]:
+    """The names of all initializers, dense and sparse."""
+    return [tensor.name for tensor in graph.initializer] + [sparse.values.name for sparse in graph.sparse_initializer]
+
+
+def captured_names(node: NodeProto) -> tuple[str, ...]:
+    """The values of outer scopes that the bodies of a node use, each once, in order of first use."""
+    return tuple(dict.fromkeys(name for body in bodies(node) for name in _free_names(body)))
+
+
+def _free_names(graph: GraphProto) -> list[str]:
+    defined = {value.name for value in graph.input} | set(initializer_names(graph))
+    used: list[str] = []
+    for node in graph.node:
+        defined.update(node.output)
+        used.extend(name for name in node.input if name)
+        used.extend(captured_names(node))
+    used.extend(value.name for value in graph.output)
+    return [name for name in used if name not in defined]
+
+
+def rename_captures(node: NodeProto, names: Mapping[str, str]) -> None:
+    """Rename outer values inside the bodies of a node; `names` must not contain what a body defines itself."""
+    for body in bodies(node):
+        free = set(_free_names(body))
+        here = {old: new for old, new in names.items() if old in free}
+        if not here:
+            continue
+        for inner in body.node:
+            inner.input[:] = [here.get(name, name) for name in inner.input]
+            rename_captures(inner, here)
+        for value in body.output:
+            value.name = here.get(value.name, value.name)
+
+
+def all_names(graph: GraphProto) -> set[str]:
+    """Every name of a value or a node in a graph and in its bodies."""
+    names = {value.name for value in (*graph.input, *graph.output, *graph.value_info)}
+    names.update(initializer_names(graph))
+    for node in graph.node:
+        names.add(node.name)
+        names.update(node.input)
+        names.update(node.output)
+        for body in bodies(node):
+            names |= all_names(body)
+    return names
+
+
+def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
+    """Every tensor stored anywhere in a model: initializers and attributes, in bodies and functions too."""
+    yield from _graph_tensors(model.graph)
+    for function in model.functions:
+        yield from _node_tensors(function.node)
+    for training in model.training_info:
+        yield from _graph_tensors(training.initialization)
+        yield from _graph_tensors(training.algorithm)
+
+
+def _graph_tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    yield from _node_tensors(graph.node)
+
+
+def _node_tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
+    for node in nodes:
+        for attribute in node.attribute:
+            yield from _attribute_tensors(attribute)
+        for body in bodies(node):
+            yield from _graph_tensors(body)
+
+
+def _attribute_tensors(attribute: AttributeProto) -> Iterator[TensorProto]:
+    if attribute.HasField("t"):
+        yield attribute.t
+    yield from attribute.tensors
+    sparse = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+    for one in (*sparse, *attribute.sparse_tensors):
+        yield from (one.values, one.indices)
+
+
+def topological_order(graph: GraphProto) -> list[int]:
+    """The numbers of the nodes so that each stands behind what it uses, otherwise as in the file.
+
+    Raises InvalidInputError when the nodes depend on each other in a cycle. Names that nothing defines are ignored.
+    """
+    producer = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
+    waiting: list[int] = []
+    consumers: dict[int, list[int]] = defaultdict(list)
+    for at, node in enumerate(graph.node):
+        needed = {producer[name] for name in (*node.input, *captured_names(node)) if name in producer}
+        waiting.append(len(needed))
+        for before in needed:
+            consumers[before].append(at)
+    ready = [at for at, missing in enumerate(waiting) if not missing]
+    order: list[int] = []
+    while ready:
+        at = heapq.heappop(ready)
+        order.append(at)
+        for after in consumers[at]:
+            waiting[after] -= 1
+            if not waiting[after]:
+                heapq.heappush(ready, after)
+    if len(order) < len(graph.node):
+        stuck = next(node.name or node.op_type for node, missing in zip(graph.node, waiting, strict=True) if missing)
+        raise InvalidInputError(f"expected a graph without cycles, found one through node {stuck!r}")
+    return order
+
+
+def sort_nodes(graph: GraphProto) -> None:
+    """Bring the nodes of a graph and of its bodies into topological order, in place."""
+    for node in graph.node:
+        for body in bodies(node):
+            sort_nodes(body)
+    order = topological_order(graph)
+    if order != sorted(order):
+        nodes = [NodeProto() for _ in order]
+        for node, at in zip(nodes, order, strict=True):
+            node.CopyFrom(graph.node[at])
+        del graph.node[:]
+        graph.node.extend(nodes)

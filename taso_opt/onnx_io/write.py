@@ -1,0 +1,91 @@
+"""Writes a rewritten graph as a patch on the original model: what the rewriting did not touch stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onnx import ModelProto
+
+from taso_opt.core.graph import Graph
+from taso_opt.core.term import Apply, Const, Item, Term, children
+from taso_opt.onnx_io.fidelity import check_fidelity
+from taso_opt.onnx_io.fold import fold_constant
+from taso_opt.onnx_io.load import defect
+from taso_opt.onnx_io.model import Model
+from taso_opt.onnx_io.nodes import spelled
+from taso_opt.onnx_io.patch import Fold, Patch
+from taso_opt.onnx_io.weights import stored_bytes
+from taso_opt.spec.builder import OPAQUE, Builder
+
+
+def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold: Fold | None = None) -> ModelProto:
+    """The model with its graph replaced by an equal one, made with the model's own builder (without bindings).
+
+    Nodes of the original whose term is still there are kept as they are but for the names of values; new terms become
+    new nodes, and new terms over constants initializers computed by `fold` (in float64, rounded once, unless given).
+    Nodes and initializers that nothing uses any more are dropped, overridable initializers never. An unchanged graph
+    gives the original. The result has passed ONNX's checker and kept inputs, outputs, opsets, IR version, functions and
+    metadata: AssertionError otherwise, and for a term that cannot be written (see `spellable`).
+    """
+    result = ModelProto()
+    result.CopyFrom(model.proto)
+    if graph.outputs == model.graph.outputs:
+        return result
+    maker = builder or model.builder
+    for old, new in zip(model.graph.outputs, graph.outputs, strict=True):
+        assert maker.types(new) == model.builder.types(old), f"an output changed its type to {maker.types(new)}"
+    patch = Patch(model, maker, graph.outputs, fold or _folding(model, maker))
+    patch.build()
+    patch.apply(result)
+    check_fidelity(model.proto, result)
+    reason = defect(result, model.path.parent)
+    assert not reason, f"the written model is not valid: {reason}"
+    return result
+
+
+def _folding(model: Model, builder: Builder) -> Fold:
+    return lambda term: fold_constant(builder, term, lambda leaf: model.constant(leaf.name))
+
+
+def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], bool]:
+    """A test whether everything new in a term can be written into the model; it remembers what it was asked."""
+    maker = builder or model.builder
+    known: dict[Term, bool] = {}
+    constant: set[Term] = set()
+
+    def test(term: Term) -> bool:
+        stack = [term]
+        while stack:
+            top = stack[-1]
+            below = [child for child in children(top) if child not in known]
+            if below:
+                stack.extend(below)
+                continue
+            if _is_constant(top, constant):
+                constant.add(top)
+            known[stack.pop()] = top in model.origin or (all(known[child] for child in children(top)) and writable(top))
+        return known[term]
+
+    def writable(term: Term) -> bool:
+        if not isinstance(term, Apply) or term.operator == OPAQUE or term in constant:
+            return True
+        return spelled(maker, term, model.opset) is not None
+
+    return test
+
+
+def _is_constant(term: Term, constant: set[Term]) -> bool:
+    """Whether a term will be folded, given which of its parts are."""
+    if isinstance(term, Apply):
+        return term.operator != OPAQUE and bool(term.args) and constant.issuperset(term.args)
+    return isinstance(term, Const) or (isinstance(term, Item) and term.term in constant)
+
+
+def weight_bytes(model: Model) -> int:
+    """How many bytes of weights a model has."""
+    return stored_bytes(model.proto.graph)
+
+
+def bytes_added(original: ModelProto, result: ModelProto) -> int:
+    """How many bytes of weights a rewritten model has more than the original; negative when it has less."""
+    return stored_bytes(result.graph) - stored_bytes(original.graph)

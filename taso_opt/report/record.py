@@ -1,0 +1,105 @@
+"""The record of one optimization: everything that the text and JSON reports show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class MeasuredLatency:
+    """Median milliseconds of one run on the clock that decides, the spread of its samples, and both clocks."""
+
+    median_ms: float
+    spread_ms: float
+    cpu_ms: float
+    wall_ms: float
+
+
+@dataclass(frozen=True)
+class MeasuredSpeedup:
+    """Time of the original divided by time of the result: corrected by the A/A control, with a 95% interval."""
+
+    ratio: float
+    low: float
+    high: float
+    control: float
+    control_low: float
+    control_high: float
+    wall_ratio: float
+
+
+@dataclass(frozen=True)
+class AppliedRule:
+    """One rule of the library, how often it was applied, and why it is true."""
+
+    id: str
+    text: str
+    count: int
+    fp_class: str
+    axioms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SearchSummary:
+    """How the search went; the costs are predictions in milliseconds."""
+
+    predicted_before_ms: float
+    predicted_after_ms: float
+    explored: int
+    expanded: int
+    seconds: float
+    stopped_by: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run of `tasoopt optimize`; `result` is improved, unchanged or dry-run."""
+
+    result: str
+    reason: str
+    input: str
+    output: str | None
+    operators_before: Mapping[str, int]
+    operators_after: Mapping[str, int]
+    rules: tuple[AppliedRule, ...]
+    search: SearchSummary
+    settings: Mapping[str, Any]
+    runtime: Mapping[str, Any]
+    clock: str = ""
+    latency_before: MeasuredLatency | None = None
+    latency_after: MeasuredLatency | None = None
+    speedup: MeasuredSpeedup | None = None
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    bytes_added: int = 0
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """The record as one JSON document."""
+        return {"schema_version": SCHEMA_VERSION, "command": "optimize", **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer of `tasoopt compare`; the speed-up is the time of the first divided by the time of the second."""
+
+    first: str
+    second: str
+    agrees: bool
+    reasons: tuple[str, ...]
+    max_abs_error: float
+    max_rel_error: float
+    clock: str
+    latency_first: MeasuredLatency
+    latency_second: MeasuredLatency
+    speedup: MeasuredSpeedup
+    warnings: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The answer as one JSON document."""
+        return {"schema_version": SCHEMA_VERSION, "command": "compare", **asdict(self)}

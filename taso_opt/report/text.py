@@ -1,0 +1,98 @@
+"""The report for people: a few lines and two tables on a terminal, plain text elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from taso_opt.report.record import Comparison, MeasuredLatency, Record
+
+MANY_RULES = 12
+
+
+def render(record: Record) -> RenderableType:
+    """The whole report as something that rich prints."""
+    parts: list[RenderableType] = [_comparison(record)]
+    if record.rules:
+        parts.append(_rules(record))
+    parts += [Text(f"warning: {warning}", style="yellow") for warning in record.warnings]
+    parts.append(Text(_verdict(record), style="bold green" if record.result == "improved" else "bold"))
+    return Group(*parts)
+
+
+def print_report(record: Record, console: Console) -> None:
+    """Write the report to a console."""
+    console.print(render(record))
+
+
+def comparison_lines(comparison: Comparison) -> list[str]:
+    """The answer of a comparison, one fact a line."""
+    speedup = comparison.speedup
+    same = "the outputs agree" if comparison.agrees else "the outputs differ: " + "; ".join(comparison.reasons)
+    return [
+        f"{same} (largest error {comparison.max_abs_error:.1e} absolute, {comparison.max_rel_error:.1e} relative)",
+        f"first:  {_latency(comparison.latency_first)} ({comparison.clock} time)",
+        f"second: {_latency(comparison.latency_second)} ({comparison.clock} time)",
+        f"speed-up of the second: {speedup.ratio:.3f}x ({speedup.low:.3f} to {speedup.high:.3f})",
+        f"A/A control: {speedup.control:.3f}x ({speedup.control_low:.3f} to {speedup.control_high:.3f})",
+        *(f"warning: {warning}" for warning in comparison.warnings),
+    ]
+
+
+def _comparison(record: Record) -> Table:
+    table = _table("", "before", "after")
+    table.add_row("operators", str(_total(record.operators_before)), str(_total(record.operators_after)))
+    for operator in sorted({*record.operators_before, *record.operators_after}):
+        before, after = record.operators_before.get(operator, 0), record.operators_after.get(operator, 0)
+        if before != after:
+            table.add_row(f"  {operator}", str(before), str(after))
+    if record.latency_before is not None and record.latency_after is not None:
+        table.add_row(f"latency ({record.clock} time)", _latency(record.latency_before), _latency(record.latency_after))
+    if record.speedup is not None:
+        speedup = record.speedup
+        table.add_row("speed-up", "", f"{speedup.ratio:.2f}x ({speedup.low:.2f} to {speedup.high:.2f})")
+        control = f"{speedup.control:.3f}x ({speedup.control_low:.3f} to {speedup.control_high:.3f})"
+        table.add_row("A/A control", control, "")
+    if record.max_abs_error is not None and record.max_rel_error is not None:
+        table.add_row("largest error", "", f"{record.max_abs_error:.1e} absolute, {record.max_rel_error:.1e} relative")
+    return table
+
+
+def _rules(record: Record) -> Table:
+    table = _table("rule applied", "times", "class", "id")
+    for rule in record.rules[:MANY_RULES]:
+        table.add_row(Text(rule.text.partition(" where ")[0]), str(rule.count), rule.fp_class, rule.id)
+    if len(record.rules) > MANY_RULES:
+        table.add_row(f"and {len(record.rules) - MANY_RULES} more (--json lists them)", "", "", "")
+    return table
+
+
+def _verdict(record: Record) -> str:
+    if record.result == "improved":
+        assert record.speedup is not None
+        return f"{record.speedup.ratio:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s"
+    if record.result == "dry-run":
+        search = record.search
+        predicted = f"predicted {search.predicted_before_ms:.3f} ms before, {search.predicted_after_ms:.3f} ms after"
+        return f"dry run, nothing written: {record.reason or predicted}"
+    where = f"; {record.output} is the input as it was" if record.output else ""
+    return f"unchanged: {record.reason}{where} ({record.seconds:.0f} s)"
+
+
+def _latency(latency: MeasuredLatency) -> str:
+    return f"{latency.median_ms:.3f} ms ± {latency.spread_ms:.3f}"
+
+
+def _total(operators: Mapping[str, int]) -> int:
+    return sum(operators.values())
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="left" if place == 0 else "right")
+    return table
