@@ -43,11 +43,9 @@ def read(op, node):
 def write(term, context):
     attributes = {name: list(value) for name, value in term.attributes}
     attributes["kernel_shape"] = attributes.pop("kernel")
-    return OnnxCall("MaxPool", term.args, attributes if context.opset >= 10 else _without_dilations(attributes))
-
-
-def _without_dilations(attributes):
-    return {name: value for name, value in attributes.items() if name != "dilations"}
+    if context.opset < 10 and any(step != 1 for step in attributes.pop("dilations")):
+        return None
+    return OnnxCall("MaxPool", term.args, attributes)
 
 
 OPERATOR = Operator(

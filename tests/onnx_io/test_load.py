@@ -1,0 +1,232 @@
+"""Whatever is not a valid model is refused in one sentence."""
+
+import os
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper, parser
+
+from taso_opt.errors import InvalidInputError
+from taso_opt.onnx_io import read_model, validate_input
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+RELU = HEAD + "g (float[2] x) => (float[2] y) { y = Relu(x) }"
+
+
+def refusal(path):
+    with pytest.raises(InvalidInputError) as caught:
+        validate_input(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("expected ")
+    return message.replace(f"{path.parent}/", "")
+
+
+def test_a_valid_model_is_accepted_by_path_or_text(save):
+    path = save(RELU)
+    validate_input(path)
+    validate_input(str(path))
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    assert refusal(tmp_path / "no.onnx") == "expected an ONNX model, found no file no.onnx"
+
+
+def test_a_path_through_a_file_is_refused(save):
+    path = save(RELU)
+    assert "found no file" in refusal(path / "inner.onnx")
+
+
+def test_a_path_that_the_system_cannot_take_is_refused(tmp_path):
+    assert "found a file that cannot be read" in refusal(tmp_path / ("x" * 5000))
+    with pytest.raises(InvalidInputError, match="found a file that cannot be read"):
+        validate_input("a\0b")
+
+
+def test_a_folder_is_refused(tmp_path):
+    (tmp_path / "dir.onnx").mkdir()
+    assert refusal(tmp_path / "dir.onnx") == "expected an ONNX model, found a folder: dir.onnx"
+
+
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe") == "expected an ONNX model, found no regular file: pipe"
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    (tmp_path / "empty.onnx").touch()
+    assert refusal(tmp_path / "empty.onnx") == "expected an ONNX model, found an empty file: empty.onnx"
+
+
+@pytest.mark.parametrize("content", [b"# a text\nthat is no model\n", b"\x89PNG\r\n\x1a\n" + bytes(64), b'{"json": 1}'])
+def test_a_file_of_another_kind_is_refused(tmp_path, content):
+    path = tmp_path / "other.onnx"
+    path.write_bytes(content)
+    assert refusal(path).startswith("expected an ONNX model, found a file")
+
+
+def test_a_file_cut_off_anywhere_is_refused(save):
+    path = save(RELU.replace("Relu(x)", "Add(x, w)"), {"w": (2,)})
+    whole = path.read_bytes()
+    for length in range(1, len(whole)):
+        path.write_bytes(whole[:length])
+        refusal(path)
+
+
+def test_a_model_without_a_graph_is_refused(save):
+    model = onnx.ModelProto(ir_version=8)
+    assert refusal(save(model)) == "expected an ONNX model, found a file without a graph: model.onnx"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (RELU.replace("Relu(x)", "Relu(z)"), "input 'z'"),
+        (RELU.replace("y = Relu(x)", "y = Relu(x)  y = Tanh(x)"), "single static assignment"),
+        (RELU.replace("Relu(x)", "NoSuchOperator(x)"), "No Op registered for NoSuchOperator"),
+        (RELU.replace("Relu(x)", "Relu(x, x)"), "input size 2 not in range"),
+        (RELU.replace("ir_version: 8", "ir_version: 999"), "ir_version 999"),
+    ],
+)
+def test_a_model_that_breaks_the_standard_is_refused_with_the_reason(save, text, reason):
+    message = refusal(save(text))
+    assert message.startswith("expected a valid ONNX model, found in model.onnx: ")
+    assert reason.lower() in message.lower()
+
+
+def test_a_cyclic_graph_is_refused(save):
+    message = refusal(save(HEAD + "g (float[2] x) => (float[2] y) { a = Add(x, b)  b = Relu(a)  y = Relu(b) }"))
+    assert message == "expected a graph without cycles, found one through node 'Add'"
+
+
+def test_an_output_that_nothing_computes_is_refused(save):
+    assert "expected" in refusal(save(HEAD + "g (float[2] x) => (float[2] y) { z = Relu(x) }"))
+
+
+def test_a_graph_that_is_only_unsorted_is_accepted(save):
+    validate_input(save(HEAD + "g (float[2] x) => (float[2] y) { y = Relu(a)  a = Neg(x) }"))
+
+
+def test_a_tensor_with_too_few_bytes_is_refused(save):
+    model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
+    model.graph.initializer.append(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], raw_data=b"1234"))
+    assert refusal(save(model)) == "expected 8 bytes in tensor 'w', found 4"
+
+
+def test_a_tensor_with_a_negative_or_an_absurd_size_is_refused(save):
+    model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
+    model.graph.initializer.append(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[-2], raw_data=b""))
+    assert refusal(save(model)) == "expected sizes of 0 or more in tensor 'w', found [-2]"
+    model.graph.initializer[0].dims[:] = [2**62, 2**62]
+    assert refusal(save(model)) == f"expected {2**126} bytes in tensor 'w', found 0"
+
+
+def test_a_tensor_of_no_known_element_type_is_refused(save):
+    model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
+    model.graph.initializer.append(TensorProto(name="w", data_type=99, dims=[2], raw_data=b"1234"))
+    assert refusal(save(model)) == "expected an element type in tensor 'w', found 99"
+
+
+def external(location, offset="0", length="8"):
+    model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        if value is not None:
+            tensor.external_data.add(key=key, value=value)
+    model.graph.initializer.append(tensor)
+    return model
+
+
+def test_external_data_is_read_when_asked_for(save, library, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "w.bin").write_bytes(b"\0" * 5 + np.array([1, 2], np.float32).tobytes())
+    model = read_model(save(external("data/w.bin", "5")), library)
+    value = model.constant("w")
+    assert isinstance(value, np.memmap)
+    assert value.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("offset", [None, "3"])
+def test_missing_or_short_external_data_is_refused(save, tmp_path, offset):
+    path = save(external("w.bin", offset))
+    assert f"expected the external data of the model, found no file 'w.bin' in {tmp_path}" in refusal(path)
+    (tmp_path / "w.bin").write_bytes(b"1234567")
+    assert refusal(path) == f"expected {8 + int(offset or 0)} bytes of external data in 'w.bin', found 7"
+
+
+@pytest.mark.parametrize("location", ["/etc/hostname", "../w.bin", "a/../../w.bin", "C:\\w.bin", "..\\w.bin"])
+def test_external_data_outside_the_folder_is_refused_even_if_it_exists(save, tmp_path, location):
+    (tmp_path.parent / "w.bin").write_bytes(bytes(64))
+    message = refusal(save(external(location)))
+    assert message == f"expected external data within the model's folder, found the location {location!r}"
+
+
+def test_external_data_behind_a_link_that_leaves_the_folder_is_refused(save, tmp_path):
+    outside = tmp_path.parent / "outside.bin"
+    outside.write_bytes(bytes(64))
+    (tmp_path / "w.bin").symlink_to(outside)
+    message = refusal(save(external("w.bin")))
+    assert message == "expected external data within the model's folder, found a link in 'w.bin'"
+    (tmp_path / "w.bin").unlink()
+    (tmp_path / "real.bin").write_bytes(bytes(64))
+    (tmp_path / "w.bin").symlink_to(tmp_path / "real.bin")
+    validate_input(save(external("w.bin")))
+
+
+@pytest.mark.parametrize(
+    ("stated", "reason"),
+    [
+        ((None, "0", "8"), "expected a file name for the external data of tensor 'w', found none"),
+        (("w.bin", "x", "8"), "expected numbers as offset and length for the external data of tensor 'w'"),
+        (("w.bin", "-8", "8"), "expected 8 bytes for the external data of tensor 'w', found 8 at offset -8"),
+        (("w.bin", "0", "9"), "expected 8 bytes for the external data of tensor 'w', found 9 at offset 0"),
+    ],
+)
+def test_a_wrong_statement_about_external_data_is_refused(save, tmp_path, stated, reason):
+    (tmp_path / "w.bin").write_bytes(bytes(64))
+    assert refusal(save(external(*stated))).startswith(reason)
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4", "FLOAT8E4M3FN", "BFLOAT16", "BOOL", "FLOAT16"])
+def test_external_data_of_narrow_types_is_read_right(save, library, tmp_path, kind):
+    code = TensorProto.DataType.Value(kind)
+    values = np.array([1, 0, 1], helper.tensor_dtype_to_np_dtype(code))
+    inline = numpy_helper.from_array(values, "w")
+    (tmp_path / "w.bin").write_bytes(inline.raw_data)
+    model = external("w.bin", "0", str(len(inline.raw_data)))
+    model.graph.initializer[0].data_type = code
+    model.graph.initializer[0].dims[:] = [3]
+    model.ir_version = 13
+    model.opset_import[0].version = 21
+    model.graph.node[0].CopyFrom(helper.make_node("Cast", ["w"], ["y"], to=TensorProto.FLOAT))
+    read = read_model(save(model), library)
+    assert read.constant("w").astype(float).tolist() == [1, 0, 1]
+
+
+def test_a_tensor_with_too_few_values_is_refused(save):
+    model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
+    model.graph.initializer.append(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], float_data=[1.0]))
+    assert refusal(save(model)) == "expected 2 values in tensor 'w', found 1"
+
+
+def test_every_file_with_one_damaged_byte_is_read_or_refused_but_never_a_crash(save, library):
+    nodes = "{ a = MatMul(x, w)  b = Reshape(a, s) y = Relu(b) }"
+    path = save(HEAD + f"g (float[N, 4] x) => (float[N, 2] y) <int64[2] s = {{-1, 2}}> {nodes}", {"w": (4, 2)})
+    whole = path.read_bytes()
+    generator = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(300):
+        damaged = bytearray(whole)
+        damaged[generator.integers(len(whole))] = generator.integers(256)
+        path.write_bytes(damaged)
+        outcomes.add(_outcome(path, library))
+    assert outcomes == {"read", "refused"}
+
+
+def _outcome(path, library):
+    try:
+        read_model(path, library)
+    except InvalidInputError:
+        return "refused"
+    return "read"

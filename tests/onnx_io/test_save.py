@@ -1,0 +1,204 @@
+"""Models reach the disk whole or not at all, with their data, and never over what they came from."""
+
+import os
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, numpy_helper, parser
+
+from taso_opt.core.graph import Graph
+from taso_opt.errors import UsageError
+from taso_opt.onnx_io import check_output, copy_unchanged, inlined, read_model, save_atomically, write_model
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+TEXT = HEAD + "g (float[2,3] x) => (float[2,4] y) { a = MatMul(x, v)  b = MatMul(a, w)  c = Relu(b)  y = Relu(c) }"
+V = np.arange(12, dtype=np.float32).reshape(3, 4)
+W = np.arange(16, dtype=np.float32).reshape(4, 4)
+
+
+@pytest.fixture
+def external(tmp_path, library):
+    """A model in a folder of its own whose two weights stand in one data file with a gap between them."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    proto = parser.parse_model(TEXT)
+    (folder / "weights.bin").write_bytes(V.tobytes() + b"gap!" + W.tobytes())
+    for name, value, offset in (("v", V, 0), ("w", W, 52)):
+        tensor = TensorProto(
+            name=name, data_type=TensorProto.FLOAT, dims=value.shape, data_location=TensorProto.EXTERNAL
+        )
+        for key, text in (("location", "weights.bin"), ("offset", str(offset)), ("length", str(value.nbytes))):
+            tensor.external_data.add(key=key, value=text)
+        proto.graph.initializer.append(tensor)
+    path = folder / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return read_model(path, library)
+
+
+def outputs_of(path):
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": np.ones((2, 3), np.float32)})[0]
+
+
+EXPECTED = np.maximum(np.ones((2, 3), np.float32) @ V @ W, 0)
+
+
+def without_the_last_relu(model):
+    return write_model(model, Graph(model.graph.inputs, (model.graph.outputs[0].args[0],)))
+
+
+def test_a_model_is_written_and_nothing_else_is_left_in_the_folder(save, library, tmp_path):
+    model = read_model(save(TEXT, {"v": (3, 4), "w": (4, 4)}), library)
+    out = tmp_path / "out.onnx"
+    save_atomically(model.proto, out, original=model.path)
+    assert out.read_bytes() == model.path.read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["model.onnx", "out.onnx"]
+
+
+def test_an_existing_output_is_kept_unless_forced(save, tmp_path):
+    path = save(TEXT, {"v": (3, 4), "w": (4, 4)})
+    out = tmp_path / "out.onnx"
+    out.write_bytes(b"precious")
+    with pytest.raises(UsageError, match=rf"expected no file at {out}, found one \(--force replaces it\)"):
+        save_atomically(onnx.load(path), out, original=path)
+    assert out.read_bytes() == b"precious"
+    save_atomically(onnx.load(path), out, original=path, force=True)
+    assert outputs_of(out).shape == (2, 4)
+
+
+def test_the_input_is_never_the_output_under_any_name(save, tmp_path):
+    path = save(TEXT, {"v": (3, 4), "w": (4, 4)})
+    content = path.read_bytes()
+    (tmp_path / "link.onnx").symlink_to(path)
+    os.link(path, tmp_path / "hard.onnx")
+    (tmp_path / "sub").mkdir()
+    for out in (path, tmp_path / "sub" / ".." / "model.onnx", tmp_path / "link.onnx", tmp_path / "hard.onnx"):
+        with pytest.raises(UsageError, match="expected an output other than the input, found"):
+            save_atomically(onnx.load(path), out, original=path, force=True)
+        with pytest.raises(UsageError, match="expected an output other than the input, found"):
+            copy_unchanged(path, onnx.load(path), out, force=True)
+    assert path.read_bytes() == content
+
+
+def test_a_place_that_cannot_be_written_is_refused_in_one_sentence(save, tmp_path, monkeypatch):
+    path = save(TEXT, {"v": (3, 4), "w": (4, 4)})
+    with pytest.raises(UsageError, match=r"expected a folder to write to, found none at .*nowhere"):
+        check_output(tmp_path / "nowhere" / "out.onnx", path, force=False)
+    with pytest.raises(UsageError, match="expected a file to write, found a folder"):
+        check_output(tmp_path, path, force=True)
+    monkeypatch.setattr("taso_opt.onnx_io.save.os.access", lambda *_: False)
+    with pytest.raises(UsageError, match="expected a folder that can be written, found"):
+        check_output(tmp_path / "out.onnx", path, force=False)
+
+
+def test_a_failure_while_writing_leaves_no_output_and_no_trace(save, tmp_path, monkeypatch):
+    path = save(TEXT, {"v": (3, 4), "w": (4, 4)})
+
+    def fail(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("taso_opt.onnx_io.save.os.fsync", fail)
+    out = tmp_path / "out.onnx"
+    with pytest.raises(UsageError, match=rf"expected to write {out}, found: No space left on device"):
+        save_atomically(onnx.load(path), out, original=path)
+    assert os.listdir(tmp_path) == ["model.onnx"]
+
+
+def test_in_the_same_folder_external_weights_keep_their_references(external):
+    out = external.path.with_name("out.onnx")
+    save_atomically(without_the_last_relu(external), out, original=external.path)
+    assert sorted(os.listdir(out.parent)) == ["model.onnx", "out.onnx", "weights.bin"]
+    assert np.array_equal(outputs_of(out), EXPECTED)
+
+
+def test_in_another_folder_the_data_goes_along(external, tmp_path):
+    before = (external.path.parent / "weights.bin").read_bytes()
+    out = tmp_path / "out.onnx"
+    save_atomically(without_the_last_relu(external), out, original=external.path)
+    assert sorted(os.listdir(tmp_path)) == ["in", "out.onnx", "out.onnx.data"]
+    locations = {
+        entry.value
+        for tensor in onnx.load(out, load_external_data=False).graph.initializer
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    assert locations == {"out.onnx.data"}
+    (external.path.parent / "weights.bin").unlink()
+    assert np.array_equal(outputs_of(out), EXPECTED)
+    assert before == V.tobytes() + b"gap!" + W.tobytes()
+
+
+def test_folded_external_weights_are_written_inline(external, tmp_path):
+    op = external.builder
+    x = external.graph.inputs[0]
+    v, w = (term for term in external.origin if getattr(term, "name", "") in ("v", "w"))
+    plan = Graph(external.graph.inputs, (op.Relu(op.MatMul(x, op.MatMul(v, w))),))
+    result = write_model(external, plan)
+    out = tmp_path / "out.onnx"
+    save_atomically(result, out, original=external.path)
+    assert sorted(os.listdir(tmp_path)) == ["in", "out.onnx"]
+    assert np.array_equal(numpy_helper.to_array(result.graph.initializer[0]), V @ W)
+    assert np.array_equal(outputs_of(out), EXPECTED)
+
+
+def test_weights_beyond_the_limit_leave_the_model_file(save, tmp_path):
+    path = save(TEXT.replace("3]", "300]"), {"v": (300, 4), "w": (4, 4)})
+    out = tmp_path / "out.onnx"
+    save_atomically(onnx.load(path), out, original=path, inline_limit=1000)
+    stored = onnx.load(out, load_external_data=False)
+    assert [tensor.data_location for tensor in stored.graph.initializer] == [TensorProto.EXTERNAL, TensorProto.DEFAULT]
+    assert out.stat().st_size < 1000 < (tmp_path / "out.onnx.data").stat().st_size
+    again = onnx.load(out)
+    original = onnx.load(path)
+    for mine, other in zip(again.graph.initializer, original.graph.initializer, strict=True):
+        assert np.array_equal(numpy_helper.to_array(mine), numpy_helper.to_array(other))
+
+
+def test_the_data_of_the_original_is_never_overwritten(external):
+    data = external.path.parent / "weights.bin"
+    content = data.read_bytes()
+    with pytest.raises(UsageError, match=r"expected an output other than the data of the input, found .*weights.bin"):
+        save_atomically(external.proto, data, original=external.path, force=True)
+    with pytest.raises(UsageError, match=r"expected an output other than the data of the input, found .*weights.bin"):
+        copy_unchanged(external.path, external.proto, data, force=True)
+    assert data.read_bytes() == content
+
+
+def test_a_data_file_in_the_way_is_kept_unless_forced(external, tmp_path):
+    out = tmp_path / "out.onnx"
+    (tmp_path / "out.onnx.data").write_bytes(b"precious")
+    with pytest.raises(UsageError, match=r"expected no file at .*out.onnx.data, found one \(--force replaces it\)"):
+        save_atomically(external.proto, out, original=external.path)
+    assert (tmp_path / "out.onnx.data").read_bytes() == b"precious"
+    assert not out.exists()
+    save_atomically(external.proto, out, original=external.path, force=True)
+    assert np.array_equal(outputs_of(out), EXPECTED)
+
+
+def test_an_unchanged_copy_is_byte_for_byte_and_takes_its_data_along(external, tmp_path):
+    out = tmp_path / "other"
+    out.mkdir()
+    copy_unchanged(external.path, external.proto, out / "out.onnx")
+    assert (out / "out.onnx").read_bytes() == external.path.read_bytes()
+    assert (out / "weights.bin").read_bytes() == (external.path.parent / "weights.bin").read_bytes()
+    assert np.array_equal(outputs_of(out / "out.onnx"), EXPECTED)
+    with pytest.raises(UsageError, match=r"expected no file at .*weights.bin, found one"):
+        copy_unchanged(external.path, external.proto, out / "second.onnx")
+
+
+def test_an_unchanged_copy_beside_the_original_shares_its_data(external):
+    out = external.path.with_name("out.onnx")
+    copy_unchanged(external.path, external.proto, out)
+    assert sorted(os.listdir(out.parent)) == ["model.onnx", "out.onnx", "weights.bin"]
+
+
+def test_external_data_can_be_read_into_the_bytes_of_a_model(external):
+    content = inlined(external.proto, external.path.parent)
+    session = ort.InferenceSession(content, providers=["CPUExecutionProvider"])
+    assert np.array_equal(session.run(None, {"x": np.ones((2, 3), np.float32)})[0], EXPECTED)
+    assert inlined(external.proto, external.path.parent, limit=100) is None
+    assert external.proto.graph.initializer[0].data_location == TensorProto.EXTERNAL
