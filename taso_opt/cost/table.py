@@ -92,33 +92,36 @@ class CostTable:
     def _open(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            return self._connected()
-        except sqlite3.DatabaseError as error:
-            aside = self.path.with_name(f"{self.path.name}.broken")
-            log.warning("%s is no cost table (%s): moved to %s, starting anew", self.path, error, aside.name)
-            for suffix in ("-wal", "-shm"):
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-            os.replace(self.path, aside)
-            return self._connected()
-        except OSError as error:
-            raise InvalidInputError(f"expected a cost table at {self.path}, found: {error.strerror}") from error
+            try:
+                return self._connected()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                self._move_aside(error)
+                return self._connected()
+        except (OSError, sqlite3.OperationalError) as error:
+            raise InvalidInputError(f"expected a cost table at {self.path}, found: {error}") from error
+
+    def _move_aside(self, error: sqlite3.DatabaseError) -> None:
+        aside = self.path.with_name(f"{self.path.name}.broken")
+        log.warning("%s is no cost table (%s): moved to %s, starting anew", self.path, error, aside.name)
+        for suffix in ("-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        os.replace(self.path, aside)
 
     def _connected(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S)
-        try:
-            with _closing_on_error(connection):
-                connection.execute("PRAGMA journal_mode = WAL")
-                (version,) = connection.execute("PRAGMA user_version").fetchone()
-                if version not in (0, SCHEMA_VERSION):
-                    raise sqlite3.DatabaseError(f"version {version}, expected {SCHEMA_VERSION}")
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS costs (device TEXT, unit TEXT, seconds REAL, spread REAL, "
-                    "samples INTEGER, measured_at TEXT, PRIMARY KEY (device, unit)) WITHOUT ROWID"
-                )
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                connection.commit()
-        except sqlite3.OperationalError as error:
-            raise InvalidInputError(f"expected a cost table at {self.path}, found: {error}") from error
+        with _closing_on_error(connection):
+            connection.execute("PRAGMA journal_mode = WAL")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, SCHEMA_VERSION):
+                raise sqlite3.DatabaseError(f"version {version}, expected {SCHEMA_VERSION}")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS costs (device TEXT, unit TEXT, seconds REAL, spread REAL, "
+                "samples INTEGER, measured_at TEXT, PRIMARY KEY (device, unit)) WITHOUT ROWID"
+            )
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.commit()
         return connection
 
 

@@ -1,0 +1,78 @@
+"""Costs come from the runtime once, then from the table."""
+
+import math
+
+import pytest
+
+from taso_opt.core.term import Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
+from taso_opt.cost.measure import working_set
+from taso_opt.runtime import RunSettings, RuntimeProcess, probe
+from taso_opt.spec import load_specs
+
+
+def tensor(kind, name, *shape):
+    return kind(name, TensorType("float32", shape))
+
+
+class CountingMeasurer:
+    """Says that every unit costs one second, and counts what it was asked."""
+
+    place = "nowhere"
+
+    def __init__(self):
+        self.asked = []
+
+    def measure(self, units, builder, finder, opset):
+        self.asked += [unit.key for unit in units]
+        return [CostEntry(self.place, unit.key, 1.0, 0.0, 1) for unit in units]
+
+
+@pytest.fixture
+def table(tmp_path):
+    with CostTable(tmp_path / "costs.sqlite") as opened:
+        yield opened
+
+
+def test_a_unit_is_measured_once_and_then_known(table):
+    op = load_specs().builder()
+    x = tensor(Var, "x", 4)
+    outputs = [op.Tanh(op.Tanh(op.Sigmoid(x)))]
+    measurer = CountingMeasurer()
+    model = CostModel(op, table, measurer, opset=17)
+    assert model.cost(outputs) == 3.0
+    assert model.cost(outputs) == 3.0
+    assert sorted(measurer.asked) == ["Sigmoid(x0:float32[4])", "Tanh(x0:float32[4])"]
+    again = CountingMeasurer()
+    assert CostModel(op, table, again, opset=17).cost(outputs) == 3.0
+    assert again.asked == []
+
+
+def test_the_runtime_finds_a_large_product_dearer_than_a_small_one(table):
+    op = load_specs().builder()
+    large = op.MatMul(tensor(Var, "x", 64, 512), tensor(Const, "w", 512, 512))
+    small = op.MatMul(tensor(Var, "y", 8, 64), tensor(Const, "v", 64, 64))
+    with RuntimeProcess() as process:
+        measurer = Measurer(process, RunSettings(), probe(process), weight_bytes=0)
+        model = CostModel(op, table, measurer, opset=17)
+        model.prepare(model.units([large, small]))
+    assert 0 < model.cost([small]) < model.cost([large]) < 1
+
+
+def test_a_unit_that_the_runtime_refuses_costs_infinity(table):
+    op = load_specs().builder()
+    image = op.AveragePool(
+        tensor(Var, "x", 1, 1, 4, 4), kernel=(2, 2), strides=(1, 1), pads=(0, 0, 0, 0), count_include_pad=0
+    )
+    with RuntimeProcess() as process:
+        measurer = Measurer(process, RunSettings(), probe(process), weight_bytes=0)
+        model = CostModel(op, table, measurer, opset=99)
+        assert model.cost([image]) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"), [(0, 1 << 20), (1 << 20, 1 << 20), ((1 << 20) + 1, 2 << 20), (1 << 40, 64 << 20)]
+)
+def test_the_working_set_is_that_of_the_weights_within_bounds(weights, expected):
+    assert working_set(weights) == expected

@@ -1,0 +1,101 @@
+"""The cost table survives restarts, other processes, broken files and kills."""
+
+import logging
+import math
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from taso_opt.cost.table import CostEntry, CostTable, cache_folder
+from taso_opt.errors import InvalidInputError
+
+
+def entry(unit, seconds, device="here"):
+    return CostEntry(device, unit, seconds, 0.0, 7)
+
+
+def test_what_is_stored_is_there_for_the_next_run(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    with CostTable(path) as table:
+        table.store([entry("a", 1e-6), entry("b", math.inf), entry("a", 5.0, device="elsewhere")])
+        table.store([entry("a", 2e-6)])
+    with CostTable(path) as table:
+        assert table.load("here") == {"a": 2e-6, "b": math.inf}
+        assert len(list(table.entries())) == 3
+        assert table.clear() == 3
+        assert table.load("here") == {}
+
+
+@pytest.mark.parametrize("content", [b"this is no database" * 50, b"\0" * 4096])
+def test_a_file_that_is_no_table_is_moved_aside(content, tmp_path, caplog):
+    path = tmp_path / "costs.sqlite"
+    path.write_bytes(content)
+    with caplog.at_level(logging.WARNING), CostTable(path) as table:
+        table.store([entry("a", 1.0)])
+        assert table.load("here") == {"a": 1.0}
+    assert "is no cost table" in caplog.text
+    assert path.with_name("costs.sqlite.broken").read_bytes() == content
+
+
+def test_a_table_of_another_version_is_moved_aside(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with CostTable(path) as table:
+        assert table.load("here") == {}
+    assert path.with_name("costs.sqlite.broken").exists()
+
+
+def test_a_folder_in_the_way_is_an_error_of_one_sentence(tmp_path):
+    (tmp_path / "costs.sqlite").mkdir()
+    with pytest.raises(InvalidInputError, match="expected a cost table at"):
+        CostTable(tmp_path / "costs.sqlite")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from taso_opt.cost.table import CostEntry, CostTable
+path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+with CostTable(path) as table:
+    for at in range(count):
+        table.store([CostEntry("here", f"{name}{at}", float(at), 0.0, 7)])
+        if at == 5:
+            print("ready", flush=True)
+"""
+
+
+def writer(path, name, count):
+    command = [sys.executable, "-c", WRITER, str(path), name, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_write_at_once(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    writers = [writer(path, name, 50) for name in "ab"]
+    for process in writers:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    with CostTable(path) as table:
+        assert len(table.load("here")) == 100
+
+
+def test_a_killed_writer_leaves_a_readable_table(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    with writer(path, "unit", 1_000_000) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+    with CostTable(path) as table:
+        known = table.load("here")
+    assert len(known) >= 5
+    assert known["unit3"] == 3.0
+
+
+def test_the_environment_names_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "mine"))
+    assert cache_folder() == tmp_path / "mine"
+    with CostTable():
+        assert (tmp_path / "mine" / "costs.sqlite").exists()

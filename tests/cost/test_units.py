@@ -1,0 +1,111 @@
+"""Units: what the runtime executes as one kernel is one unit, what it folds costs nothing."""
+
+from taso_opt.core.dims import symbol
+from taso_opt.core.term import Apply, Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.cost.units import UnitFinder
+from taso_opt.spec import OPAQUE, load_specs
+
+PLAIN = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
+
+
+def tensor(kind, name, *shape, dtype="float32"):
+    return kind(name, TensorType(dtype, shape))
+
+
+def keys(op, outputs, boundary=()):
+    return sorted(unit.key for unit in UnitFinder(op).units(outputs, boundary))
+
+
+def test_a_convolution_with_its_activation_is_one_unit():
+    op = load_specs().builder()
+    conv = op.Conv(tensor(Var, "x", 1, 3, 8, 8), tensor(Const, "f", 4, 3, 3, 3), **PLAIN)
+    (key,) = keys(op, [op.Relu(conv)])
+    assert key.startswith("Relu(Conv(x0:float32[1, 3, 8, 8],w1:float32[4, 3, 3, 3]")
+
+
+def test_a_convolution_with_residual_and_activation_is_one_unit_and_a_second_activation_is_not():
+    op = load_specs().builder()
+    x = tensor(Var, "x", 1, 3, 8, 8)
+    conv = op.Conv(x, tensor(Const, "f", 3, 3, 3, 3), **PLAIN)
+    assert len(keys(op, [op.Relu(op.Add(conv, x))])) == 1
+    assert len(keys(op, [op.Tanh(op.Relu(op.Add(conv, x)))])) == 2
+
+
+def test_a_shared_intermediate_is_not_fused():
+    op = load_specs().builder()
+    conv = op.Conv(tensor(Var, "x", 1, 3, 8, 8), tensor(Const, "f", 3, 3, 3, 3), **PLAIN)
+    assert len(keys(op, [op.Relu(conv), op.Tanh(conv)])) == 3
+    assert len(keys(op, [op.Relu(conv), conv])) == 2
+
+
+def test_a_bias_joins_a_matrix_product_of_rank_two_only():
+    op = load_specs().builder()
+    w, b = tensor(Const, "w", 8, 6), tensor(Const, "b", 6)
+    flat = op.Add(op.MatMul(tensor(Var, "x", 4, 8), w), b)
+    batched = op.Add(op.MatMul(tensor(Var, "y", 2, 4, 8), w), b)
+    assert len(keys(op, [flat])) == 1
+    assert len(keys(op, [batched])) == 2
+
+
+def test_a_transposed_operand_and_a_scalar_factor_join_the_product():
+    op = load_specs().builder()
+    x, y = tensor(Var, "x", 4, 8), tensor(Var, "y", 6, 8)
+    product = op.MatMul(x, op.Transpose(y, perm=(-1, -2)))
+    assert len(keys(op, [op.Mul(product, tensor(Const, "s", 1))])) == 1
+    assert len(keys(op, [op.Mul(product, tensor(Var, "t", 4, 6))])) == 2
+
+
+def test_constants_reshapes_items_and_opaque_operators_cost_nothing():
+    op = load_specs().builder()
+    folded = op.Concat(tensor(Const, "v", 4, 4), tensor(Const, "w", 4, 4), axis=-1)
+    reshaped = op.Reshape(tensor(Var, "x", 4, 6), shape=(24,))
+    opaque = Apply(OPAQUE, (reshaped,), (("node", 1), ("types", (TensorType("float32", (24,)),))))
+    assert keys(op, [folded, opaque]) == []
+
+
+def test_integers_are_not_costed():
+    op = load_specs().builder()
+    ids = tensor(Var, "x", 4, dtype="int64")
+    assert keys(op, [op.Add(ids, ids)]) == []
+
+
+def test_the_boundary_is_where_costing_stops():
+    op = load_specs().builder()
+    inner = op.Tanh(tensor(Var, "x", 4))
+    outer = op.Sigmoid(inner)
+    assert keys(op, [outer], boundary={inner}) == ["Sigmoid(x0:float32[4])"]
+
+
+def test_equal_structures_in_different_places_have_one_key():
+    op = load_specs().builder()
+    w = tensor(Const, "w", 8, 8)
+    first = op.MatMul(tensor(Var, "x", 4, 8), w)
+    second = op.MatMul(op.Tanh(tensor(Var, "y", 4, 8)), tensor(Const, "v", 8, 8))
+    units = UnitFinder(op).units([first, second])
+    assert len({unit for unit in units if unit.key.startswith("MatMul")}) == 1
+
+
+def test_a_shared_operand_and_two_operands_have_different_keys():
+    op = load_specs().builder()
+    x, y = tensor(Var, "x", 4), tensor(Var, "y", 4)
+    assert keys(op, [op.Add(x, x)]) != keys(op, [op.Add(x, y)])
+
+
+def test_weights_and_activations_have_different_keys():
+    op = load_specs().builder()
+    x = tensor(Var, "x", 4, 8)
+    assert keys(op, [op.MatMul(x, tensor(Var, "y", 8, 8))]) != keys(op, [op.MatMul(x, tensor(Const, "w", 8, 8))])
+
+
+def test_bindings_give_symbolic_sizes_their_numbers():
+    op = load_specs().builder({"batch": 16})
+    assert keys(op, [op.Tanh(tensor(Var, "x", symbol("batch"), 4))]) == ["Tanh(x0:float32[16, 4])"]
+
+
+def test_a_long_chain_is_cut_without_recursion():
+    op = load_specs().builder()
+    term = tensor(Var, "x", 4)
+    for _ in range(3000):
+        term = op.Tanh(op.Sigmoid(term))
+    assert len(UnitFinder(op).units([term])) == 6000
