@@ -11,8 +11,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from math import prod
 
 from taso_opt.core.term import Apply, Const, Term, Var
+from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder
@@ -33,13 +35,15 @@ log = logging.getLogger(__name__)
 
 FIXED_S = 1.1e-6
 MOST_COPIES = 32
-FEWEST_SMALL_COPIES = 8
-SMALL_BYTES = 64_000
-LARGEST_WORKING_SET = 64 << 20
+LARGEST_WORKING_SET = 32 << 20
 SMALLEST_WORKING_SET = 1 << 20
+COMPUTE_BOUND = 16
+"""Multiplications a byte from which on a kernel no longer waits for memory."""
+
+ENOUGH_WORK = 100_000
 IR_VERSION = 8
 ITEM_BYTES = {"float32": 4, "float64": 8}
-PLAN = MeasurePlan(rounds=7, sample_s=2e-3, model_s=0.25)
+PLAN = MeasurePlan(rounds=7, sample_s=1.5e-3, model_s=0.03)
 """A sample lasts long enough for the copies to settle in the caches, which the models measured beside it share."""
 
 
@@ -61,7 +65,7 @@ class Measurer:
         """One entry for each unit; a unit that the runtime refuses or cannot finish costs infinity."""
         items, copies = [], {}
         for unit in units:
-            count = self._copies(unit, builder)
+            count = self._copies(unit, builder, finder)
             try:
                 items.append(MeasureItem(unit.key, _model(unit, builder, finder, count, opset)))
             except SpecError as error:
@@ -79,12 +83,34 @@ class Measurer:
                 entries.append(CostEntry(self.place, unit.key, math.inf, 0.0, 0))
         return entries
 
-    def _copies(self, unit: Unit, builder: Builder) -> int:
-        """As many copies as fill the working set, within bounds."""
-        kinds = [builder.type(operand) for operand in _operands(unit)] + list(builder.types(unit.root))
-        size = sum(ITEM_BYTES[kind.dtype] * (kind.elements or 0) for kind in kinds)
-        fewest = FEWEST_SMALL_COPIES if size <= SMALL_BYTES else 1
-        return max(fewest, min(MOST_COPIES, self._working_set // max(size, 1)))
+    def _copies(self, unit: Unit, builder: Builder, finder: UnitFinder) -> int:
+        """As many copies as a clock needs; where a kernel waits for its weights, as many as fill the working set."""
+        operands = _operands(unit)
+        weights = sum(_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand))
+        rest = sum(_bytes(builder.type(operand)) for operand in operands if not finder.is_constant(operand))
+        work = _work(unit, builder)
+        enough = max(1, min(MOST_COPIES, ENOUGH_WORK // work))
+        if weights < rest or work > COMPUTE_BOUND * weights:
+            return enough
+        return max(enough, min(MOST_COPIES, self._working_set // weights))
+
+
+def _bytes(kind: TensorType) -> int:
+    return ITEM_BYTES[kind.dtype] * (kind.elements or 0)
+
+
+def _work(unit: Unit, builder: Builder) -> int:
+    """About how many multiplications, or elements moved, a unit takes; at least 1."""
+    total = 1
+    for member in unit.members:
+        assert isinstance(member, Apply), f"a unit consists of applications, found {member!r}"
+        elements = sum(kind.elements or 0 for kind in builder.types(member))
+        if member.operator in ("MatMul", "Conv"):
+            left, right = (builder.type(operand).shape for operand in member.args[:2])
+            inner = left[-1:] if member.operator == "MatMul" else right[1:]
+            elements *= prod(dim for dim in inner if isinstance(dim, int))
+        total += elements
+    return total
 
 
 def working_set(weight_bytes: int) -> int:

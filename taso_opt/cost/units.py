@@ -156,8 +156,9 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
         return False
     others = [operand for operand in term.args if operand is not last]
     if anchor.operator == "Conv":
-        activated = isinstance(last, Apply) and last.operator in ACTIVATIONS
-        return not activated and (term.operator in ACTIVATIONS or (term.operator == "Add" and len(others) == 1))
+        if term.operator == "Add":
+            return last is anchor and len(others) == 1
+        return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
     if len(others) != 1 or not finder.is_constant(others[0]) or last is not anchor:
         return False
     if term.operator == "Add":

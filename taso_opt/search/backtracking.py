@@ -75,9 +75,10 @@ class BacktrackingSearch:
             if progress is not None:
                 progress(best, expanded)
             here = Neighbourhood(plan.outputs)
-            for following in moves_from(here, self._rewriter, self._price, with_sequences=plan is best):
-                if plan is original and len(following.steps) > 1:
-                    self._keep_simple(kept, plan, following)
+            single, joint = moves_from(here, self._rewriter, self._price, with_sequences=plan is best)
+            if plan is original:
+                self._keep_simple(kept, plan, joint)
+            for following in (*single, *joint):
                 if plan.cost + following.change < self._alpha * best.cost:
                     self._push(plan.cost + following.change, plan, following)
         plans = sorted((plan for plan in kept.values() if plan.cost < original.cost), key=lambda plan: plan.cost)
@@ -87,11 +88,12 @@ class BacktrackingSearch:
     def _push(self, predicted: float, plan: Plan, move: Move | None) -> None:
         heapq.heappush(self._queue, (predicted, next(self._order), plan, move))
 
-    def _keep_simple(self, kept: dict[int, Plan], plan: Plan, move: Move) -> None:
-        """Keep where a joint move leads at once, even if alpha will rule it out in favour of what gains more."""
-        simple = self._built(plan, move)
-        if simple is not None:
-            _keep(kept, simple)
+    def _keep_simple(self, kept: dict[int, Plan], plan: Plan, joint: Sequence[Move]) -> None:
+        """Keep where joint moves lead at once, even if alpha will rule them out in favour of what gains more."""
+        for move in joint:
+            simple = self._built(plan, move)
+            if simple is not None:
+                _keep(kept, simple)
 
     def _stop_reason(self, started: float, expanded: int, since_best: int) -> str:
         if time.monotonic() - started > self._limits.budget:

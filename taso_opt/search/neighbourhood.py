@@ -110,8 +110,10 @@ def combined(moves: Sequence[tuple[Move, LocalChange]]) -> Move | None:
 Pricing = Callable[[Sequence[LocalChange]], list[float]]
 
 
-def moves_from(here: Neighbourhood, rewriter: Rewriter, price: Pricing, with_sequences: bool) -> list[Move]:
-    """Every step on the graph as a move, with the joint moves: all gains of one rule, and all gains together.
+def moves_from(
+    here: Neighbourhood, rewriter: Rewriter, price: Pricing, with_sequences: bool
+) -> tuple[list[Move], list[Move]]:
+    """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
     With sequences, those short sequences of steps that fold weights and gain as a whole are moves too.
     """
@@ -125,7 +127,7 @@ def moves_from(here: Neighbourhood, rewriter: Rewriter, price: Pricing, with_seq
     for move, change in gains:
         by_rule.setdefault(tuple(id(step.rule) for step in move.steps), []).append((move, change))
     joint = [combined(group) for group in (*by_rule.values(), gains)]
-    return [move for move, _ in priced] + [move for move in joint if move is not None]
+    return [move for move, _ in priced], [move for move in joint if move is not None]
 
 
 def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, LocalChange]]:

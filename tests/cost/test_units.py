@@ -32,6 +32,13 @@ def test_a_convolution_with_residual_and_activation_is_one_unit_and_a_second_act
     assert len(keys(op, [op.Tanh(op.Relu(op.Add(conv, x)))])) == 2
 
 
+def test_a_second_sum_is_a_unit_of_its_own():
+    op = load_specs().builder()
+    x = tensor(Var, "x", 1, 3, 8, 8)
+    conv = op.Conv(x, tensor(Const, "f", 3, 3, 3, 3), **PLAIN)
+    assert len(keys(op, [op.Add(op.Add(conv, x), tensor(Var, "y", 1, 3, 8, 8))])) == 2
+
+
 def test_a_shared_intermediate_is_not_fused():
     op = load_specs().builder()
     conv = op.Conv(tensor(Var, "x", 1, 3, 8, 8), tensor(Const, "f", 3, 3, 3, 3), **PLAIN)
