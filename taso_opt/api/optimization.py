@@ -39,11 +39,14 @@ from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 
-FINALISTS = 4
+FINALISTS = 3
 """How many plans are measured whole: the cheapest for different numbers of rules; predictions rank them roughly."""
 
-FINALS_LIMIT_S = 40.0
-NOTHING_FOUND = "no rewriting is predicted to be faster"
+FINALS_LIMIT_S = 15.0
+LEAST_PREDICTED_GAIN = 0.01
+"""A plan that promises less is not worth measuring: neither the prediction nor the measurement is that exact."""
+
+NOTHING_FOUND = "no rewriting is predicted to be faster by more than 1%"
 NOT_AHEAD = "the best rewriting is not ahead of the original by more than the noise"
 
 
@@ -86,7 +89,8 @@ def optimize(model: str | Path, settings: OptimizeSettings | None = None, progre
         job = Job(read, output, chosen, samples, process, info, run, tell)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found = search(job)
-        plans = [plan for plan in found if plan.steps][:FINALISTS]
+        worthwhile = (1 - LEAST_PREDICTED_GAIN) * found.plans[-1].cost
+        plans = [plan for plan in found if plan.cost < worthwhile][:FINALISTS]
         draft = _draft(job, found)
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
         if chosen.dry_run:

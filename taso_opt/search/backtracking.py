@@ -48,12 +48,12 @@ class BacktrackingSearch:
         """Search from a graph; `progress` hears of every expanded graph."""
         started = time.monotonic()
         original = Plan(outputs, self._cost.cost(outputs))
-        best, expanded, since_best = original, 0, 0
+        best, expanded, since_best, improved = original, 0, 0, time.monotonic()
         kept: dict[int, Plan] = {}
         self._push(original.cost, original, None)
         stopped_by = "exhausted"
         while self._queue:
-            stopped_by = self._stop_reason(started, expanded, since_best)
+            stopped_by = self._stop_reason(started, improved, expanded, since_best)
             if stopped_by:
                 break
             predicted, _, parent, move = heapq.heappop(self._queue)
@@ -66,7 +66,8 @@ class BacktrackingSearch:
             # 2. Keep it when it is the best so far, of all or of its kind; drop it when alpha rules it out.
             _keep(kept, plan)
             if plan.cost < best.cost:
-                since_best = since_best if plan.cost > best.cost * (1 - MEANINGFUL_GAIN) else 0
+                if plan.cost < best.cost * (1 - MEANINGFUL_GAIN):
+                    improved, since_best = time.monotonic(), 0
                 best = plan
             if plan.cost >= self._alpha * best.cost and move is not None:
                 continue
@@ -95,12 +96,14 @@ class BacktrackingSearch:
             if simple is not None:
                 _keep(kept, simple)
 
-    def _stop_reason(self, started: float, expanded: int, since_best: int) -> str:
-        if time.monotonic() - started > self._limits.budget:
+    def _stop_reason(self, started: float, improved: float, expanded: int, since_best: int) -> str:
+        now, limits = time.monotonic(), self._limits
+        if now - started > limits.budget:
             return "budget"
-        if expanded >= self._limits.expansions:
+        if expanded >= limits.expansions:
             return "expansions"
-        return "patience" if since_best >= self._limits.patience else ""
+        waited = since_best > 0 and now - improved > limits.patience_s
+        return "patience" if waited or since_best >= limits.patience else ""
 
     def _take(self, parent: Plan, move: Move | None) -> Plan | None:
         if move is None:

@@ -20,11 +20,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """When to stop: wall-clock seconds, expanded graphs in all, and expanded graphs without an improvement."""
+    """When to stop: seconds and expanded graphs, in all and since the last improvement worth the name."""
 
     budget: float = 60.0
     expansions: int = 2000
     patience: int = 60
+    patience_s: float = 6.0
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def test_a_model_without_gain_comes_back_byte_for_byte(tmp_path, capsys):
     onnx.save(nothing_to_gain(), path)
     assert main(["optimize", str(path), "-o", str(tmp_path / "out.onnx")]) == 0
     assert (tmp_path / "out.onnx").read_bytes() == path.read_bytes()
-    assert "unchanged: no rewriting is predicted to be faster" in capsys.readouterr().out
+    assert "unchanged: no rewriting is predicted to be faster by more than 1%" in capsys.readouterr().out
 
 
 def test_a_dry_run_writes_nothing(towers_file, tmp_path, capsys):

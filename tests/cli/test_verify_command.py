@@ -1,0 +1,101 @@
+import json
+
+import pytest
+
+from taso_opt.cli import main
+
+TRUE = "Relu(Relu(x)) = Relu(x) where x[*a]"
+FALSE = "Relu(Add(x, y)) = Add(Relu(x), Relu(y)) where x[*a], y[*a]"
+OPEN = "Tanh(Tanh(Sub(x, x))) = Sub(x, x) where x[*a]"
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        code = main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    return call
+
+
+def file(tmp_path, *equations):
+    path = tmp_path / "rules.txt"
+    path.write_text("# equations\n" + "".join(f"{text}\n" for text in equations))
+    return path
+
+
+def test_each_equation_gets_one_line_and_a_refuted_one_sets_the_exit_code(run, tmp_path):
+    code, out, _ = run("verify", file(tmp_path, TRUE, FALSE, OPEN), "--jobs", 1)
+    lines = out.splitlines()
+    assert code == 1
+    assert lines[0] == f"proved  E1  {TRUE}"
+    assert lines[1].startswith("refuted     Relu(Add(") and "modulo 2147483647" in lines[1]
+    assert lines[2].startswith(f"unknown     {OPEN}: no axiom applies")
+    assert lines[3:] == ["1 proved, 1 refuted, 1 unknown"]
+
+
+def test_unknown_is_no_failure_unless_asked_for(run, tmp_path):
+    path = file(tmp_path, TRUE, OPEN)
+    assert run("verify", path, "--jobs", 1)[0] == 0
+    assert run("verify", path, "--jobs", 1, "--strict")[0] == 5
+
+
+def test_json_is_one_document_with_verdicts_and_a_summary(run, tmp_path):
+    code, out, _ = run("verify", file(tmp_path, TRUE, FALSE), "--json", "--jobs", 1)
+    document = json.loads(out)
+    assert (code, document["schema_version"]) == (1, 1)
+    assert document["summary"] == {"proved": 1, "refuted": 1, "unknown": 0}
+    first, second = document["verdicts"]
+    assert (first["line"], first["verdict"], first["fp_class"]) == (2, "proved", "E1")
+    assert second["counterexample"]["source_value"] != second["counterexample"]["target_value"]
+
+
+def test_a_library_is_written_checked_and_shown_and_an_altered_one_fails(run, tmp_path):
+    library = tmp_path / "library.jsonl"
+    code, out, _ = run("verify", file(tmp_path, TRUE), "-o", library, "--jobs", 1)
+    assert (code, out.splitlines()[-1]) == (0, "1 proved, 0 refuted, 0 unknown; 1 rules in the library")
+    assert run("verify", library, "--check", "--jobs", 1)[:2] == (0, "1 rules checked, 0 failed\n")
+    (identity,) = [json.loads(line)["id"] for line in library.read_text().splitlines()]
+    assert run("rules", "list", "--rules", library)[1] == f"{identity}  E1  {TRUE}\n"
+    explained = run("rules", "explain", identity[:5], "--rules", library)[1]
+    assert "x has any shape *a" in explained and "relu_is_idempotent" in explained
+    assert "axioms  relu_is_idempotent" in run("rules", "show", identity, "--rules", library)[1]
+    library.write_text(library.read_text().replace("Relu(Relu(x)) = Relu(x)", "Relu(Relu(x)) = x"))
+    code, out, _ = run("verify", library, "--check", "--jobs", 1)
+    assert code == 1
+    assert f"rule {identity} in line 1: it is false: " in out
+    assert out.splitlines()[-1] == "1 rules checked, 1 failed"
+
+
+def test_the_json_of_a_check_names_line_and_problem(run, tmp_path):
+    library = tmp_path / "library.jsonl"
+    run("verify", file(tmp_path, TRUE), "-o", library, "--jobs", 1)
+    library.write_text(library.read_text().replace('"fp_class": "E1"', '"fp_class": "E0"'))
+    code, out, _ = run("verify", library, "--check", "--json", "--jobs", 1)
+    document = json.loads(out)
+    assert (code, document["rules"], document["failures"][0]["line"]) == (1, 1, 1)
+    assert "expected E1, found E0" in document["failures"][0]["problem"]
+
+
+def test_the_library_that_is_shipped_is_listed_and_counted(run):
+    code, out, _ = run("rules", "stats")
+    assert code == 0
+    assert int(out.split()[1].rstrip(",")) == len(run("rules", "list")[1].splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("verify",), 2, "expected a FILE of equations, or --check"),
+        (("verify", "--check", "--strict"), 2, "expected --check alone"),
+        (("verify", "missing.txt"), 3, "expected a rule file that can be read, found missing.txt"),
+        (("rules", "show", "zz"), 2, "expected the id of one rule of the library, found 0 that begin with 'zz'"),
+        (("rules", "list", "--rules", "missing.jsonl"), 3, "expected a rule file that can be read"),
+    ],
+)
+def test_a_mistake_is_one_line_and_an_exit_code(run, tmp_path, monkeypatch, arguments, code, message):
+    monkeypatch.chdir(tmp_path)
+    found, out, error = run(*arguments)
+    assert (found, out) == (code, "")
+    assert message in error and len(error.splitlines()) == 1
