@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -12,7 +11,7 @@ from taso_opt.core.term import Term
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import LocalChange, Move, Neighbourhood, moves_from
-from taso_opt.search.plan import Plan, SearchLimits, SearchResult
+from taso_opt.search.plan import Patience, Plan, SearchLimits, SearchResult, Shortlist
 from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
@@ -46,64 +45,48 @@ class BacktrackingSearch:
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
         """Search from a graph; `progress` hears of every expanded graph."""
-        started = time.monotonic()
         original = Plan(outputs, self._cost.cost(outputs))
-        best, expanded, since_best, improved = original, 0, 0, time.monotonic()
-        kept: dict[int, Plan] = {}
+        patience, kept = Patience(self._limits), Shortlist(original)
         self._push(original.cost, original, None)
-        stopped_by = "exhausted"
-        while self._queue:
-            stopped_by = self._stop_reason(started, improved, expanded, since_best)
-            if stopped_by:
-                break
+        while self._queue and not patience.exhausted():
             predicted, _, parent, move = heapq.heappop(self._queue)
-            if predicted >= self._alpha * best.cost and move is not None:
+            if move is not None and self._is_ruled_out(predicted, kept.best):
                 continue
             # 1. Build the graph that the move leads to, unless it was seen; cost it exactly.
             plan = self._take(parent, move)
             if plan is None:
                 continue
             # 2. Keep it when it is the best so far, of all or of its kind; drop it when alpha rules it out.
-            _keep(kept, plan)
-            if plan.cost < best.cost:
-                if plan.cost < best.cost * (1 - MEANINGFUL_GAIN):
-                    improved, since_best = time.monotonic(), 0
-                best = plan
-            if plan.cost >= self._alpha * best.cost and move is not None:
+            if plan.cost < kept.best.cost * (1 - MEANINGFUL_GAIN):
+                patience.renew()
+            kept.add(plan)
+            if move is not None and self._is_ruled_out(plan.cost, kept.best):
                 continue
             # 3. Queue every move from it under the cost it promises.
-            expanded, since_best = expanded + 1, since_best + 1
+            patience.spend()
             if progress is not None:
-                progress(best, expanded)
-            here = Neighbourhood(plan.outputs)
-            single, joint = moves_from(here, self._rewriter, self._price, with_sequences=plan is best)
-            if plan is original:
-                self._keep_simple(kept, plan, joint)
-            for following in (*single, *joint):
-                if plan.cost + following.change < self._alpha * best.cost:
-                    self._push(plan.cost + following.change, plan, following)
-        plans = sorted((plan for plan in kept.values() if plan.cost < original.cost), key=lambda plan: plan.cost)
-        elapsed = time.monotonic() - started
-        return SearchResult((*plans, original), len(self._seen), expanded, elapsed, stopped_by or "exhausted")
+                progress(kept.best, patience.expanded)
+            self._expand(plan, original, kept)
+        return SearchResult(kept.plans(), len(self._seen), patience.expanded, patience.seconds, patience.reason)
+
+    def _expand(self, plan: Plan, original: Plan, kept: Shortlist) -> None:
+        here = Neighbourhood(plan.outputs)
+        single, joint = moves_from(here, self._rewriter, self._price, with_sequences=plan is kept.best)
+        if plan is original:
+            # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
+            for move in joint:
+                simple = self._built(plan, move)
+                if simple is not None:
+                    kept.add(simple)
+        for move in (*single, *joint):
+            if not self._is_ruled_out(plan.cost + move.change, kept.best):
+                self._push(plan.cost + move.change, plan, move)
+
+    def _is_ruled_out(self, cost: float, best: Plan) -> bool:
+        return cost >= self._alpha * best.cost
 
     def _push(self, predicted: float, plan: Plan, move: Move | None) -> None:
         heapq.heappush(self._queue, (predicted, next(self._order), plan, move))
-
-    def _keep_simple(self, kept: dict[int, Plan], plan: Plan, joint: Sequence[Move]) -> None:
-        """Keep where joint moves lead at once, even if alpha will rule them out in favour of what gains more."""
-        for move in joint:
-            simple = self._built(plan, move)
-            if simple is not None:
-                _keep(kept, simple)
-
-    def _stop_reason(self, started: float, improved: float, expanded: int, since_best: int) -> str:
-        now, limits = time.monotonic(), self._limits
-        if now - started > limits.budget:
-            return "budget"
-        if expanded >= limits.expansions:
-            return "expansions"
-        waited = since_best > 0 and now - improved > limits.patience_s
-        return "patience" if waited or since_best >= limits.patience else ""
 
     def _take(self, parent: Plan, move: Move | None) -> Plan | None:
         if move is None:
@@ -133,14 +116,3 @@ class BacktrackingSearch:
 
     def _sum(self, units: Sequence[Any]) -> float:
         return sum(self._cost.known(unit) or 0.0 for unit in units)
-
-
-def _keep(kept: dict[int, Plan], plan: Plan) -> None:
-    """Keep the cheapest plan for each number of different rules.
-
-    Predictions err alike for plans of one kind; a plan of fewer rules stands by in case that one of the others errs.
-    """
-    rules = len({step.rule.rule.name for step in plan.steps})
-    known = kept.get(rules)
-    if known is None or plan.cost < known.cost:
-        kept[rules] = plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -40,3 +41,64 @@ class SearchResult:
 
     def __iter__(self) -> Iterator[Plan]:
         return iter(self.plans)
+
+
+class Shortlist:
+    """The best plan, and the cheapest one for each number of different rules.
+
+    Predictions err alike for plans of one kind; a plan of fewer rules stands by in case that one of the others errs.
+    """
+
+    def __init__(self, original: Plan) -> None:
+        self._original, self.best = original, original
+        self._by_rules: dict[int, Plan] = {}
+
+    def add(self, plan: Plan) -> None:
+        """Consider a plan."""
+        if plan.cost < self.best.cost:
+            self.best = plan
+        rules = len({step.rule.rule.name for step in plan.steps})
+        known = self._by_rules.get(rules)
+        if known is None or plan.cost < known.cost:
+            self._by_rules[rules] = plan
+
+    def plans(self) -> tuple[Plan, ...]:
+        """What is cheaper than the original, cheapest first, and the original."""
+        cheaper = [plan for plan in self._by_rules.values() if plan.cost < self._original.cost]
+        return (*sorted(cheaper, key=lambda plan: plan.cost), self._original)
+
+
+class Patience:
+    """Counts what a search has spent, and says when its limits are reached and which."""
+
+    def __init__(self, limits: SearchLimits) -> None:
+        self._limits = limits
+        self._started = self._renewed = time.monotonic()
+        self._since = 0
+        self.expanded = 0
+        self.reason = "exhausted"
+
+    @property
+    def seconds(self) -> float:
+        """How long the search has run."""
+        return time.monotonic() - self._started
+
+    def spend(self) -> None:
+        """Note that a graph is expanded."""
+        self.expanded += 1
+        self._since += 1
+
+    def renew(self) -> None:
+        """Note an improvement worth the name."""
+        self._renewed, self._since = time.monotonic(), 0
+
+    def exhausted(self) -> bool:
+        """Whether a limit is reached; `reason` then names it."""
+        waited = self._since > 0 and time.monotonic() - self._renewed > self._limits.patience_s
+        if self.seconds > self._limits.budget:
+            self.reason = "budget"
+        elif self.expanded >= self._limits.expansions:
+            self.reason = "expansions"
+        elif waited or self._since >= self._limits.patience:
+            self.reason = "patience"
+        return self.reason != "exhausted"
