@@ -53,11 +53,11 @@ def main(names: Sequence[str], threads: int, budget: float, output: Path) -> Non
         for name, kind, path in models(names, Path(folder)):
             row = measure(name, kind, path, OptimizeSettings(threads=threads, budget=budget, force=True))
             rows.append(row)
+            write(rows, output, threads, budget)
             print(line(row), file=sys.stderr, flush=True)
             path.with_name(f"{path.stem}.opt.onnx").unlink(missing_ok=True)
             if kind == "network":
                 path.unlink()
-    write(rows, output, threads, budget)
 
 
 def models(names: Sequence[str], folder: Path) -> Iterator[tuple[str, str, Path]]:

@@ -1,6 +1,7 @@
 """Element-wise addition with NumPy broadcasting."""
 
 from taso_opt.spec import Operator, axiom, plain_spelling
+from taso_opt.spec.elementwise import broadcasts
 from taso_opt.spec.shapes import broadcast
 
 
@@ -13,6 +14,6 @@ OPERATOR = Operator(
 )
 
 
-@axiom("x: *b n; y: *b n; z: n", "x: *b n; y: n; z: n", "x: *a; y: *a; z: ")
+@axiom(*broadcasts("x", "y", "z"))
 def add_is_associative(op, x: "*a", y: "*a", z: "*a"):
     return op.Add(x, op.Add(y, z)), op.Add(op.Add(x, y), z)

@@ -8,6 +8,7 @@ import numpy as np
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec.joining import halves
 from taso_opt.spec.shapes import check_pooling_pads, window_outputs
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
 
@@ -25,6 +26,9 @@ ANY = tuple(
     {"strides": ANY_WINDOWS["strides"], "pads": ANY_WINDOWS["pads"], **ANY_KERNEL, "count_include_pad": counted}
     for counted in (0, 1)
 )
+
+INSIDE = ANY[:1]
+"""Averages over what lies inside the image alone, for which padding does not matter."""
 
 
 def infer(x, kernel, strides, pads, count_include_pad):
@@ -103,6 +107,39 @@ def averagepool_of_add(op, x: "n c h w", y: "n c h w", windows):
     return op.AveragePool(op.Add(x, y), **windows), added
 
 
-@axiom(windows=ANY)
+@axiom("s: c 1 1", windows=ANY)
 def averagepool_of_scaled_image(op, x: "n c h w", s: "", windows):
     return op.AveragePool(op.Mul(x, s), **windows), op.Mul(op.AveragePool(x, **windows), s)
+
+
+@axiom(windows=ANY)
+def averagepool_of_difference(op, x: "n c h w", y: "n c h w", windows):
+    subtracted = op.Sub(op.AveragePool(x, **windows), op.AveragePool(y, **windows))
+    return op.AveragePool(op.Sub(x, y), **windows), subtracted
+
+
+@axiom("s: c 1 1", windows=INSIDE)
+def averagepool_of_shifted_image(op, x: "n c h w", s: "", windows):
+    return op.AveragePool(op.Add(x, s), **windows), op.Add(op.AveragePool(x, **windows), s)
+
+
+@axiom("s: c 1 1", windows=INSIDE)
+def averagepool_of_lowered_image(op, x: "n c h w", s: "", windows):
+    return op.AveragePool(op.Sub(x, s), **windows), op.Sub(op.AveragePool(x, **windows), s)
+
+
+@axiom("s: c 1 1", windows=INSIDE)
+def averagepool_of_image_below(op, x: "n c h w", s: "", windows):
+    return op.AveragePool(op.Sub(s, x), **windows), op.Sub(s, op.AveragePool(x, **windows))
+
+
+@axiom(windows=ANY)
+def averagepool_of_split_channels(op, x: "m n+p h w", windows):
+    parts = tuple(op.AveragePool(part, **windows) for part in halves(op, x, -3))
+    return halves(op, op.AveragePool(x, **windows), -3), parts
+
+
+@axiom(windows=ANY)
+def averagepool_of_split_batch(op, x: "n+p c h w", windows):
+    parts = tuple(op.AveragePool(part, **windows) for part in halves(op, x, -4))
+    return halves(op, op.AveragePool(x, **windows), -4), parts

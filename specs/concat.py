@@ -8,8 +8,9 @@ from operator import add
 
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, axiom
 from taso_opt.spec.elementwise import CONCAT_AXES
+from taso_opt.spec.joining import laws_of_joined_operands, scheme_of
 from taso_opt.spec.shapes import axis_from_end, is_star, same_dims, same_dtype
 
 
@@ -69,52 +70,17 @@ def concat_of_three_is_nested(op, x: "*b @n", y: "*b @p", z: "*b @q", axis):
     return op.Concat(x, y, z, axis=axis), op.Concat(op.Concat(x, y, axis=axis), z, axis=axis)
 
 
-@axiom()
-def concat_of_concats(op, x: "*b m n", y: "*b m p", z: "*b l n", w: "*b l p"):
-    rows_of_columns = op.Concat(op.Concat(x, y, axis=-1), op.Concat(z, w, axis=-1), axis=-2)
-    return rows_of_columns, op.Concat(op.Concat(x, z, axis=-2), op.Concat(y, w, axis=-2), axis=-1)
+def _concat_of_concats(outer, inner):
+    def law(op, x, y, z, w):
+        left = op.Concat(op.Concat(x, y, axis=inner), op.Concat(z, w, axis=inner), axis=outer)
+        return left, op.Concat(op.Concat(x, z, axis=outer), op.Concat(y, w, axis=outer), axis=inner)
+
+    sizes = {"x": ("m", "n"), "y": ("m", "p"), "z": ("l", "n"), "w": ("l", "p")}
+    schemes = {name: scheme_of({outer: row, inner: column}) for name, (row, column) in sizes.items()}
+    return Axiom(f"concat_along_{-outer}_of_concats_along_{-inner}", law, (schemes,), {})
 
 
-@axiom(axis=CONCAT_AXES)
-def concat_of_adds(op, x: "*b @n", y: "*b @n", z: "*b @p", w: "*b @p", axis):
-    return _elementwise(op, "Add", x, y, z, w, axis)
-
-
-@axiom(axis=CONCAT_AXES)
-def concat_of_subs(op, x: "*b @n", y: "*b @n", z: "*b @p", w: "*b @p", axis):
-    return _elementwise(op, "Sub", x, y, z, w, axis)
-
-
-@axiom(axis=CONCAT_AXES)
-def concat_of_muls(op, x: "*b @n", y: "*b @n", z: "*b @p", w: "*b @p", axis):
-    return _elementwise(op, "Mul", x, y, z, w, axis)
-
-
-@axiom()
-def concat_of_column_biases(op, x: "*b m n", y: "n", z: "*b m p", w: "p"):
-    return _elementwise(op, "Add", x, y, z, w, -1)
-
-
-@axiom()
-def concat_of_column_scales(op, x: "*b m n", y: "n", z: "*b m p", w: "p"):
-    return _elementwise(op, "Mul", x, y, z, w, -1)
-
-
-@axiom("y: ")
-def stacked_rows_share_a_bias(op, x: "*b m n", y: "n", z: "*b p n"):
-    return op.Concat(op.Add(x, y), op.Add(z, y), axis=-2), op.Add(op.Concat(x, z, axis=-2), y)
-
-
-@axiom("y: ")
-def stacked_rows_share_a_scale(op, x: "*b m n", y: "n", z: "*b p n"):
-    return op.Concat(op.Mul(x, y), op.Mul(z, y), axis=-2), op.Mul(op.Concat(x, z, axis=-2), y)
-
-
-@axiom(axis=CONCAT_AXES)
-def joined_parts_share_a_scalar_factor(op, x: "*b @n", s: "", z: "*b @p", axis):
-    return op.Concat(op.Mul(x, s), op.Mul(z, s), axis=axis), op.Mul(op.Concat(x, z, axis=axis), s)
-
-
-def _elementwise(op, name, x, y, z, w, axis):
-    f = getattr(op, name)
-    return op.Concat(f(x, y), f(z, w), axis=axis), f(op.Concat(x, z, axis=axis), op.Concat(y, w, axis=axis))
+AXIOMS = (
+    *laws_of_joined_operands(),
+    *(_concat_of_concats(outer, inner) for outer in CONCAT_AXES for inner in CONCAT_AXES if outer < inner),
+)

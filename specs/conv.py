@@ -4,8 +4,9 @@ from taso_opt.core.dims import divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec.joining import equal_halves, halves
 from taso_opt.spec.shapes import check_rank, same_dims, same_dtype, window_outputs
-from taso_opt.spec.windows import ANY_WINDOWS, padded, read_windows
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 WINDOWS = tuple(
@@ -15,6 +16,11 @@ WINDOWS = tuple(
 
 LINEAR = {**ANY_WINDOWS, "group": 1}
 GROUPED = {**ANY_WINDOWS, "group": symbol("g")}
+POOLS = tuple(
+    {"strides": ANY_WINDOWS["strides"], "pads": ANY_WINDOWS["pads"], **ANY_KERNEL, "count_include_pad": counted}
+    for counted in (0, 1)
+)
+"""Attributes of average pooling, any windows."""
 
 
 def infer(x, w, bias=None, *, strides, pads, dilations, group):
@@ -122,3 +128,117 @@ def sum_of_convs_is_one(op, x: "n c h w", f: "m c i j", y: "n d h w", g: "m d i 
 def sum_of_biased_convs(op, x: "n g*c h w", f: "g*m c i j", a: "g*m", g: "g*m c i j", b: "g*m", windows):
     summed = op.Add(op.Conv(x, f, a, **windows), op.Conv(x, g, b, **windows))
     return summed, op.Conv(x, op.Add(f, g), op.Add(a, b), **windows)
+
+
+@axiom(windows=(GROUPED,))
+def conv_of_difference_of_inputs(op, x: "n g*c h w", y: "n g*c h w", f: "g*m c i j", windows):
+    return op.Conv(op.Sub(x, y), f, **windows), op.Sub(op.Conv(x, f, **windows), op.Conv(y, f, **windows))
+
+
+@axiom(windows=(GROUPED,))
+def conv_of_difference_of_kernels(op, x: "n g*c h w", f: "g*m c i j", g: "g*m c i j", windows):
+    return op.Conv(x, op.Sub(f, g), **windows), op.Sub(op.Conv(x, f, **windows), op.Conv(x, g, **windows))
+
+
+@axiom(windows=(GROUPED,))
+def bias_is_added_to_every_pixel(op, x: "n g*c h w", f: "g*m c i j", a: "g*m", windows):
+    channels = op.Reshape(a, shape=(symbol("g") * symbol("m"), 1, 1))
+    return op.Conv(x, f, a, **windows), op.Add(op.Conv(x, f, **windows), channels)
+
+
+@axiom(windows=(LINEAR,))
+def channel_scale_leaves_kernel(op, x: "n c h w", f: "m c i j", s: "m 1 1", windows):
+    scales = op.Reshape(s, shape=(symbol("m"), 1, 1, 1))
+    return op.Mul(op.Conv(x, f, **windows), s), op.Conv(x, op.Mul(f, scales), **windows)
+
+
+@axiom(windows=(LINEAR,))
+def channel_scale_enters_kernel(op, x: "n c h w", f: "m c i j", s: "c 1 1", windows):
+    return op.Conv(op.Mul(x, s), f, **windows), op.Conv(x, op.Mul(f, s), **windows)
+
+
+@axiom(windows=(GROUPED,))
+def conv_of_split_batch(op, x: "n+p g*c h w", f: "g*m c i j", windows):
+    parts = tuple(op.Conv(part, f, **windows) for part in halves(op, x, -4))
+    return halves(op, op.Conv(x, f, **windows), -4), parts
+
+
+@axiom(windows=(LINEAR,))
+def conv_of_split_kernels(op, x: "m c h w", f: "n+p c i j", windows):
+    parts = tuple(op.Conv(x, part, **windows) for part in halves(op, f, -4))
+    return halves(op, op.Conv(x, f, **windows), -3), parts
+
+
+@axiom(windows=(GROUPED,))
+def biased_conv_of_a_larger_batch(op, x: "n g*c h w", y: "p g*c h w", f: "g*m c i j", a: "g*m", windows):
+    joined = op.Concat(op.Conv(x, f, a, **windows), op.Conv(y, f, a, **windows), axis=-4)
+    return joined, op.Conv(op.Concat(x, y, axis=-4), f, a, **windows)
+
+
+@axiom(windows=(GROUPED,))
+def biased_conv_of_split_batch(op, x: "n+p g*c h w", f: "g*m c i j", a: "g*m", windows):
+    parts = tuple(op.Conv(part, f, a, **windows) for part in halves(op, x, -4))
+    return halves(op, op.Conv(x, f, a, **windows), -4), parts
+
+
+@axiom(windows=(LINEAR,))
+def biased_conv_of_split_kernels(op, x: "m c h w", f: "n+p c i j", a: "n+p", windows):
+    pairs = zip(halves(op, f, -4), halves(op, a, -1), strict=True)
+    parts = tuple(op.Conv(x, kernel, bias, **windows) for kernel, bias in pairs)
+    return halves(op, op.Conv(x, f, a, **windows), -3), parts
+
+
+@axiom(windows=(LINEAR,))
+def convs_side_by_side_are_grouped(op, x: "n c h w", y: "n c h w", f: "m c i j", g: "m c i j", windows):
+    joined = op.Concat(op.Conv(x, f, **windows), op.Conv(y, g, **windows), axis=-3)
+    return joined, op.Conv(op.Concat(x, y, axis=-3), op.Concat(f, g, axis=-4), **{**windows, "group": 2})
+
+
+@axiom(windows=(LINEAR,))
+def split_of_grouped_conv(op, x: "n 2*c h w", f: "2*m c i j", windows):
+    whole = op.Conv(x, f, **{**windows, "group": 2})
+    pairs = zip(equal_halves(op, x, -3), equal_halves(op, f, -4), strict=True)
+    return equal_halves(op, whole, -3), tuple(op.Conv(part, kernel, **windows) for part, kernel in pairs)
+
+
+@axiom(windows=({**GROUPED, "dilations": (symbol("d_h"), symbol("d_w"))},))
+def pointwise_conv_ignores_dilation(op, x: "n g*c h w", f: "g*m c 1 1", windows):
+    return op.Conv(x, f, **windows), op.Conv(x, f, **{**windows, "dilations": (1, 1)})
+
+
+@axiom(pool=POOLS)
+def pointwise_conv_of_average(op, x: "n g*c h w", f: "g*m c 1 1", pool):
+    pointwise = {**PLAIN, "group": symbol("g")}
+    return op.Conv(op.AveragePool(x, **pool), f, **pointwise), op.AveragePool(op.Conv(x, f, **pointwise), **pool)
+
+
+@axiom(counted=(0, 1))
+def average_of_conv(op, x: "n g*c h w", f: "g*m c i j", counted):
+    pool = {"kernel": (symbol("k_h"), symbol("k_w")), "strides": (1, 1)}
+    dense = {**GROUPED, "strides": (1, 1)}
+    sparse = {**GROUPED, "pads": (0, 0, 0, 0)}
+    averaged = op.AveragePool(x, **pool, pads=GROUPED["pads"], count_include_pad=1)
+    outer = {**pool, "strides": GROUPED["strides"], "pads": (0, 0, 0, 0), "count_include_pad": counted}
+    return op.AveragePool(op.Conv(x, f, **dense), **outer), op.Conv(averaged, f, **sparse)
+
+
+@axiom(windows=(LINEAR,))
+def strided_pointwise_conv_of_conv(op, x: "n d h w", e: "g*c d i j", f: "g*m c 1 1", windows):
+    dense = op.Conv(x, e, **{**windows, "strides": (1, 1)})
+    strided = op.Conv(dense, f, **{**PLAIN, "strides": windows["strides"], "group": symbol("g")})
+    return strided, op.Conv(op.Conv(x, e, **windows), f, **{**PLAIN, "group": symbol("g")})
+
+
+@axiom()
+def strided_pointwise_conv_of_maxpool(op, x: "n g*c h w", f: "g*m c 1 1"):
+    pool = {**ANY_KERNEL, **ANY_WINDOWS}
+    strided = {**PLAIN, "strides": pool["strides"], "group": symbol("g")}
+    dense = op.MaxPool(x, **{**pool, "strides": (1, 1)})
+    return op.Conv(dense, f, **strided), op.Conv(op.MaxPool(x, **pool), f, **{**PLAIN, "group": symbol("g")})
+
+
+@axiom(pool=POOLS)
+def strided_pointwise_conv_of_average(op, x: "n g*c h w", f: "g*m c 1 1", pool):
+    strided = {**PLAIN, "strides": pool["strides"], "group": symbol("g")}
+    dense = op.AveragePool(x, **{**pool, "strides": (1, 1)})
+    return op.Conv(dense, f, **strided), op.Conv(op.AveragePool(x, **pool), f, **{**PLAIN, "group": symbol("g")})

@@ -3,6 +3,7 @@
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec.joining import halves
 from taso_opt.spec.shapes import check_pooling_pads, window_outputs
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
 
@@ -68,3 +69,15 @@ def maxpool_of_joined_channels(op, x: "n c h w", y: "n d h w", windows):
 def maxpool_of_a_larger_batch(op, x: "n c h w", y: "m c h w", windows):
     joined = op.Concat(op.MaxPool(x, **windows), op.MaxPool(y, **windows), axis=-4)
     return joined, op.MaxPool(op.Concat(x, y, axis=-4), **windows)
+
+
+@axiom(windows=(ANY,))
+def maxpool_of_split_channels(op, x: "m n+p h w", windows):
+    parts = tuple(op.MaxPool(part, **windows) for part in halves(op, x, -3))
+    return halves(op, op.MaxPool(x, **windows), -3), parts
+
+
+@axiom(windows=(ANY,))
+def maxpool_of_split_batch(op, x: "n+p c h w", windows):
+    parts = tuple(op.MaxPool(part, **windows) for part in halves(op, x, -4))
+    return halves(op, op.MaxPool(x, **windows), -4), parts

@@ -1,6 +1,7 @@
 """Element-wise multiplication with NumPy broadcasting."""
 
 from taso_opt.spec import Operator, axiom, plain_spelling
+from taso_opt.spec.elementwise import broadcasts
 from taso_opt.spec.shapes import broadcast
 
 
@@ -13,16 +14,16 @@ OPERATOR = Operator(
 )
 
 
-@axiom("x: *b n; y: *b n; z: n", "x: *b n; y: n; z: n", "z: ")
+@axiom(*broadcasts("x", "y", "z"))
 def mul_is_associative(op, x: "*a", y: "*a", z: "*a"):
     return op.Mul(x, op.Mul(y, z)), op.Mul(op.Mul(x, y), z)
 
 
-@axiom("x: *b n; y: *b n; z: n", "z: ", "x: *b n; y: n; z: n", "x: *b n; y: n; z: *b n")
+@axiom(*broadcasts("x", "y", "z"))
 def mul_distributes_over_add(op, x: "*a", y: "*a", z: "*a"):
     return op.Mul(op.Add(x, y), z), op.Add(op.Mul(x, z), op.Mul(y, z))
 
 
-@axiom("x: *b n; y: *b n; z: n", "z: ", "x: *b n; y: n; z: n")
+@axiom(*broadcasts("x", "y", "z"))
 def mul_distributes_over_sub(op, x: "*a", y: "*a", z: "*a"):
     return op.Mul(op.Sub(x, y), z), op.Sub(op.Mul(x, z), op.Mul(y, z))

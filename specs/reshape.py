@@ -95,6 +95,11 @@ def reshape_of_mul(op, x: "*a", y: "*a"):
     return _elementwise(op, "Mul", x, y)
 
 
+@axiom("y: ", "x: ")
+def reshape_of_sub(op, x: "*a", y: "*a"):
+    return _elementwise(op, "Sub", x, y)
+
+
 def _elementwise(op, name, x, y):
     f, s = getattr(op, name), (symbol("*s"),)
     moved = [op.Reshape(operand, shape=s) if op.type(operand).rank else operand for operand in (x, y)]

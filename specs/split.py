@@ -8,8 +8,9 @@ import numpy as np
 from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.elementwise import CONCAT_AXES, items
+from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec.elementwise import CONCAT_AXES, PERMUTATIONS, items
+from taso_opt.spec.joining import halves, laws_of_cut_operands, scheme_of
 from taso_opt.spec.shapes import axis_from_end, is_star
 
 N, P, Q = symbol("n"), symbol("p"), symbol("q")
@@ -90,33 +91,6 @@ def split_of_three_is_nested(op, x: "*b @n+p+q", axis):
     return tuple(op.item(whole, part) for part in range(3)), (*items(op.Split(head, axis=axis, sizes=(N, P))), last)
 
 
-@axiom(axis=CONCAT_AXES)
-def split_of_add(op, x: "*b @n+p", y: "*b @n+p", axis):
-    return _elementwise(op, "Add", x, y, axis)
-
-
-@axiom(axis=CONCAT_AXES)
-def split_of_sub(op, x: "*b @n+p", y: "*b @n+p", axis):
-    return _elementwise(op, "Sub", x, y, axis)
-
-
-@axiom(axis=CONCAT_AXES)
-def split_of_mul(op, x: "*b @n+p", y: "*b @n+p", axis):
-    return _elementwise(op, "Mul", x, y, axis)
-
-
-@axiom("y: ")
-def split_rows_share_a_bias(op, x: "*b n+p m", y: "m"):
-    parts = items(op.Split(x, axis=-2, sizes=(N, P)))
-    return items(op.Split(op.Add(x, y), axis=-2, sizes=(N, P))), tuple(op.Add(part, y) for part in parts)
-
-
-@axiom("y: ")
-def split_rows_share_a_scale(op, x: "*b n+p m", y: "m"):
-    parts = items(op.Split(x, axis=-2, sizes=(N, P)))
-    return items(op.Split(op.Mul(x, y), axis=-2, sizes=(N, P))), tuple(op.Mul(part, y) for part in parts)
-
-
 @axiom("y: k m")
 def split_rows_share_a_right_factor(op, x: "*b n+p k", y: "*b k m"):
     parts = items(op.Split(x, axis=-2, sizes=(N, P)))
@@ -137,8 +111,57 @@ def transpose_of_split_columns(op, x: "*b m n+p"):
     return moved, tuple(op.Transpose(part, perm=swap) for part in parts)
 
 
-def _elementwise(op, name, x, y, axis):
-    f = getattr(op, name)
-    left = items(op.Split(x, axis=axis, sizes=(N, P)))
-    right = items(op.Split(y, axis=axis, sizes=(N, P)))
-    return items(op.Split(f(x, y), axis=axis, sizes=(N, P))), tuple(f(a, b) for a, b in zip(left, right, strict=True))
+@axiom(axis=(-3, -4), perm=((-1, -2),))
+def transpose_of_split_batch(op, x: "*b @n+p", axis, perm):
+    moved = halves(op, op.Transpose(x, perm=perm), axis)
+    return moved, tuple(op.Transpose(part, perm=perm) for part in halves(op, x, axis))
+
+
+@axiom()
+def transpose_of_split_rows(op, x: "*b n+p m"):
+    swap = (-1, -2)
+    moved = halves(op, op.Transpose(x, perm=swap), -1)
+    return moved, tuple(op.Transpose(part, perm=swap) for part in halves(op, x, -2))
+
+
+def _split_of_concat(cut, joined):
+    def law(op, x, y):
+        parts = zip(halves(op, x, cut), halves(op, y, cut), strict=True)
+        return halves(op, op.Concat(x, y, axis=joined), cut), tuple(op.Concat(u, v, axis=joined) for u, v in parts)
+
+    schemes = {name: scheme_of({cut: "n+p", joined: size}) for name, size in (("x", "k"), ("y", "l"))}
+    return Axiom(f"split_along_{-cut}_of_concat_along_{-joined}", law, (schemes,), {})
+
+
+def _split_of_permutation(perm, axis):
+    """A split commutes with a permutation of axes; `axis` is where the permutation takes the split's axis from."""
+    moved = perm.index(axis) - len(perm) if axis >= -len(perm) else axis
+
+    def law(op, x):
+        parts = tuple(op.Transpose(part, perm=perm) for part in halves(op, x, axis))
+        return halves(op, op.Transpose(x, perm=perm), moved), parts
+
+    name = f"split_of_permutation_{''.join(str(-place) for place in perm)}_along_{-axis}"
+    return Axiom(name, law, ({"x": scheme_of({-len(perm): "l", axis: "n+p"})},), {})
+
+
+def _split_of_split(first, second):
+    """Cuts along two axes can be made in either order."""
+    parts, pieces = (N, P), (Q, symbol("r"))
+
+    def law(op, x):
+        left = [op.Split(part, axis=second, sizes=pieces) for part in items(op.Split(x, axis=first, sizes=parts))]
+        right = [op.Split(part, axis=first, sizes=parts) for part in items(op.Split(x, axis=second, sizes=pieces))]
+        both = [(a, b) for a in range(2) for b in range(2)]
+        return tuple(op.item(left[a], b) for a, b in both), tuple(op.item(right[b], a) for a, b in both)
+
+    name = f"splits_along_{-first}_and_{-second}_commute"
+    return Axiom(name, law, ({"x": scheme_of({first: "n+p", second: "q+r"})},), {})
+
+
+AXIOMS = (
+    *laws_of_cut_operands(),
+    *(_split_of_concat(cut, joined) for cut in CONCAT_AXES for joined in CONCAT_AXES if cut != joined),
+    *(_split_of_split(first, second) for first in CONCAT_AXES for second in CONCAT_AXES if first < second),
+    *(_split_of_permutation(perm, axis) for perm in PERMUTATIONS for axis in CONCAT_AXES),
+)

@@ -73,6 +73,7 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
     from taso_opt.spec.rule_file import read_equations, write_rules
+    from taso_opt.verify.crew import Crew
     from taso_opt.verify.pipeline import build_library, examine_all
     from taso_opt.verify.verdict import Refuted, Unknown
     from taso_opt.verify.worker import Examine
@@ -80,11 +81,11 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
     library = load_specs()
     equations = read_equations(file, library.builder())
     rules = [rule for _, rule in equations]
-    with stderr_progress() as progress:
-        verdicts = examine_all([Examine(rule) for rule in rules], jobs, progress)
-        kept = None
+    kept = None
+    with stderr_progress() as progress, Crew(jobs) as crew:
+        verdicts = examine_all(crew, [Examine(rule) for rule in rules], progress)
         if output is not None:
-            kept = build_library(library, rules, verdicts, jobs, progress)
+            kept = build_library(crew, library, rules, verdicts, progress)
             write_rules(output, kept)
     if as_json:
         click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from taso_opt.errors import TypeMismatch
+
 STAR = "*"
 """A symbol whose name starts with a star stands for any number of adjacent axes (`*b` in `x[*b, m, k]`).
 
@@ -14,6 +16,9 @@ stands for into one is a bijection that commutes with every operator whose attri
 """
 
 Monomial = tuple[str, ...]
+
+MAX_TERMS = 4096
+"""A product of sums grows exponentially; nothing but a hostile rule comes near this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ class Size:
         return -self + other
 
     def __mul__(self, other: Dim) -> Dim:
+        if len(self.terms) * len(_terms(other)) > MAX_TERMS:
+            raise TypeMismatch(f"expected sizes whose product has at most {MAX_TERMS} terms, found more")
         product: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in _terms(other):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from taso_opt.core.term import Term, Var, operator_count, variables
+from taso_opt.core.dims import Size
+from taso_opt.core.term import Apply, Attribute, Term, Var, operator_count, postorder, variables
 
 
 class FpClass(StrEnum):
@@ -75,8 +76,23 @@ class RuleSet:
         return len(self.rules)
 
     def directed(self) -> Iterator[Rule]:
-        """Every rule in every direction whose source mentions all variables of its target."""
+        """Every rule in every direction whose source mentions all variables and all sizes of its target."""
         for rule in self.rules:
             for one_way in (rule, rule.reversed()):
                 if set(variables(one_way.target)) <= set(variables(one_way.source)):
-                    yield one_way
+                    if _sizes(one_way.target) <= _sizes(one_way.source):
+                        yield one_way
+
+
+def _sizes(roots: tuple[Term, ...]) -> set[str]:
+    """The size symbols in types and attributes."""
+    found: set[str] = set()
+    for term in postorder(roots):
+        if isinstance(term, Var):
+            parts: tuple[Attribute, ...] = term.type.shape
+        else:
+            parts = tuple(value for _, value in term.attributes) if isinstance(term, Apply) else ()
+        for part in parts:
+            for size in part if isinstance(part, tuple) else (part,):
+                found.update(size.symbols() if isinstance(size, Size) else ())
+    return found

@@ -31,6 +31,12 @@ class TensorType:
         return all(isinstance(dim, int) for dim in self.shape)
 
     @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The sizes of a static shape as plain integers."""
+        assert self.is_static, f"expected known sizes, found {self}"
+        return tuple(dim for dim in self.shape if isinstance(dim, int))
+
+    @property
     def elements(self) -> int | None:
         """The number of elements, or None when a size is symbolic."""
         total = 1

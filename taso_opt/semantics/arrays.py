@@ -30,17 +30,17 @@ class FloatArrays:
 
     def add(self, x: Array, y: Array) -> Array:
         """Element-wise sum with broadcasting."""
-        a, b = _aligned(x, y)
+        a, b = aligned(x, y)
         return np.add(a, b)
 
     def subtract(self, x: Array, y: Array) -> Array:
         """Element-wise difference with broadcasting."""
-        a, b = _aligned(x, y)
+        a, b = aligned(x, y)
         return np.subtract(a, b)
 
     def multiply(self, x: Array, y: Array) -> Array:
         """Element-wise product with broadcasting."""
-        a, b = _aligned(x, y)
+        a, b = aligned(x, y)
         return np.multiply(a, b)
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
@@ -142,10 +142,10 @@ class ModularArrays(FloatArrays):
 
     def apply(self, function: ScalarFunction, x: Array) -> Array:
         """A pseudo-random map with the declared facts: an idempotent one keeps or zeroes each value."""
-        mixed = _mix(x, f"{function.name}/{self._seed}")
+        bits = mixed(x, f"{function.name}/{self._seed}")
         if function.idempotent and function.zero_preserving:
-            return np.where(mixed & 1, x, 0)
-        image = (mixed % np.uint64(self.prime)).astype(np.int64)
+            return np.where(bits & 1, x, 0)
+        image = (bits % np.uint64(self.prime)).astype(np.int64)
         return np.where(x == 0, 0, image) if function.zero_preserving else image
 
     def sum(self, x: Array, axes: Sequence[int]) -> Array:
@@ -159,7 +159,7 @@ class ModularArrays(FloatArrays):
         return result
 
 
-def _aligned(x: Array, y: Array) -> tuple[Array, Array]:
+def aligned(x: Array, y: Array) -> tuple[Array, Array]:
     """Give both operands the same rank so that broadcasting aligns logical axes at the end, samples at the front."""
     rank = max(x.ndim, y.ndim)
     return _widened(x, rank), _widened(y, rank)
@@ -179,11 +179,11 @@ def _with_samples(subscripts: str, x: Array, y: Array) -> tuple[str, Array, Arra
     return ",".join(SAMPLE_AXIS + side for side in (left, right)) + f"->{SAMPLE_AXIS}{out}", x, y
 
 
-def _mix(x: Array, key: str) -> Array:
+def mixed(x: Array, key: str) -> Array:
     """A 64-bit mixing function (the finaliser of SplitMix64) of every element, keyed by text."""
     offset = np.uint64(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little"))
     with np.errstate(over="ignore"):
-        mixed = x.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + offset
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return mixed ^ (mixed >> np.uint64(31))
+        bits = x.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + offset
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return bits ^ (bits >> np.uint64(31))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from taso_opt.core.dims import symbol
@@ -12,7 +13,29 @@ from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule, Operator, ScalarFunction, plain_spelling
 
 CONCAT_AXES = (-1, -2, -3, -4)
-PERMUTATIONS = ((-1, -2), (-2, -3, -1), (-2, -1, -3), (-1, -3, -2), (-1, -2, -3))
+SWAP = (-1, -2)
+PERMUTATIONS = ((-2, -3, -1), (-2, -1, -3), (-1, -3, -2), (-1, -2, -3))
+
+
+def broadcasts(*names: str) -> tuple[str, ...]:
+    """Schemes for operands of element-wise operators: full, or a row, column, channel, matrix or scalar repeated.
+
+    The case that all are full is left to the annotations of the axiom.
+    """
+    found: dict[str, None] = {}
+    for forms in product(("*b n", "n", "*b 1", ""), repeat=len(names)):
+        if "*b n" in forms or {"n", "*b 1"} <= set(forms):
+            found[_schemes(names, forms)] = None
+    for full, part in (("*b l m n", "l 1 1"), ("*b m n", "m n")):
+        for forms in product((full, part, ""), repeat=len(names)):
+            if {full, part} <= set(forms):
+                found[_schemes(names, forms)] = None
+    return tuple(found)[1:]
+
+
+def _schemes(names: tuple[str, ...], forms: tuple[str, ...]) -> str:
+    any_shape = {"*b n": "*a"} if set(forms) <= {"*b n", ""} else {}
+    return "; ".join(f"{name}: {any_shape.get(form, form)}" for name, form in zip(names, forms, strict=True))
 
 
 def unary_operator(name: str, function: ScalarFunction) -> Operator:
@@ -56,7 +79,8 @@ def unary_laws(name: str, function: ScalarFunction) -> tuple[Axiom, ...]:
     laws = [
         Axiom(f"{prefix}_of_concat", of_concat, ({"x": "*b @n", "y": "*b @p"},), {"axis": CONCAT_AXES}),
         Axiom(f"{prefix}_of_split", of_split, ({"x": "*b @n+p"},), {"axis": CONCAT_AXES}),
-        Axiom(f"{prefix}_of_transpose", of_transpose, ({"x": "*b l m n"},), {"perm": PERMUTATIONS}),
+        Axiom(f"{prefix}_of_transpose", of_transpose, ({"x": "*b m n"},), {"perm": (SWAP,)}),
+        Axiom(f"{prefix}_of_permutation", of_transpose, ({"x": "*b l m n"},), {"perm": PERMUTATIONS}),
         Axiom(f"{prefix}_of_reshape", of_reshape, ({"x": "*a"},), {}),
     ]
     if function.idempotent:

@@ -20,6 +20,8 @@ from taso_opt.spec.operator import Operator, Spelling
 
 T = TypeVar("T")
 SPECS_PACKAGE = "taso_opt.data.specs"
+SHARED_MODULES = ("elementwise", "joining", "shapes", "windows")
+"""Modules of this package that specifications take meanings, types and laws from."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
     axioms: dict[str, Axiom] = {}
     spellings: dict[str, Spelling] = {}
     hasher = blake2b(digest_size=16)
+    for name in SHARED_MODULES:
+        hasher.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     for module in modules:
         operator = getattr(module, "OPERATOR", None)
         if operator is not None:

@@ -1,7 +1,7 @@
 """The text form of terms and equations, written and read back exactly.
 
-    MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]
-    (Split(x; axis=-1, sizes=(n, p))[0], ...) = (..., ...) where ...
+MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]
+(Split(x; axis=-1, sizes=(n, p))[0], ...) = (..., ...) where ...
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from taso_opt.spec.builder import Builder
 
 MAX_DEPTH = 64
 MAX_LENGTH = 20_000
+
+MISFITS = (TypeError, AttributeError, LookupError, ArithmeticError, AssertionError)
+"""What type inference, which trusts the form of attributes, raises on those of a text that nobody has checked."""
 
 
 def format_rule(rule: Rule) -> str:
@@ -56,6 +59,8 @@ def parse_rule(text: str, builder: Builder) -> Rule:
             raise RuleError(f"expected both sides to have the same types, found {text[:200]!r}")
     except (SpecError, ValueError) as error:
         raise RuleError(f"{error} in {text[:200]!r}") from error
+    except MISFITS as error:
+        raise RuleError(f"expected attributes that fit their operators, found {text[:200]!r} ({error})") from error
     return rule
 
 
@@ -74,7 +79,7 @@ def _variables(types: str) -> dict[str, Var]:
     found: dict[str, Var] = {}
     end = 0
     for match in re.finditer(r"\s*([A-Za-z_]\w*)\[([^\]]*)\]\s*(?:,|$)", types):
-        if match.start() != end:
+        if match.start() != end or match[1] in found:
             break
         try:
             found[match[1]] = Var(match[1], parse_scheme(match[2]))
@@ -176,7 +181,7 @@ class _Parser:
         pieces = [self._next()]
         if "." in pieces[0]:
             return float(pieces[0])
-        while self._peek() in ("+", "-", "*") or pieces[-1] in ("+", "-", "*"):
+        while self._peek().startswith(("+", "-", "*")) or pieces[-1] in ("+", "-", "*"):
             pieces.append(self._next())
         return parse_dim("".join(pieces))
 

@@ -9,8 +9,10 @@ from taso_opt.core.dims import Size, bind, divide, parse_dim, symbol
 NAMES = ("m", "n", "k")
 sizes = st.recursive(
     st.integers(-5, 5) | st.sampled_from([symbol(name) for name in NAMES]),
-    lambda inner: st.tuples(inner, inner).map(lambda pair: pair[0] + pair[1])
-    | st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1]),
+    lambda inner: (
+        st.tuples(inner, inner).map(lambda pair: pair[0] + pair[1])
+        | st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1])
+    ),
     max_leaves=6,
 )
 NUMBERS = {"m": 3, "n": 5, "k": 7}

@@ -44,8 +44,7 @@ SUM_OF_MATMULS = (
     "where x[*b, m, k], y[k, n], z[*b, m, l], w[l, n]"
 )
 UNSPLIT = (
-    "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x "
-    "where x[*b, n+p, m]"
+    "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
 )
 
 
@@ -62,9 +61,7 @@ def steps_of(text, *roots):
 def assert_equal(op, roots, steps):
     """Every step leaves the value of every root as it was, exactly."""
     xp, generator = ModularArrays(), np.random.default_rng(0)
-    leaves = {
-        term: xp.random(generator, term.type.shape) for term in postorder(roots) if isinstance(term, Var | Const)
-    }
+    leaves = {term: xp.random(generator, term.type.shape) for term in postorder(roots) if isinstance(term, Var | Const)}
     before = evaluate_arrays(op, xp, roots, leaves)
     for step in steps:
         rewritten = substitute_terms(op, roots, step.mapping)
@@ -180,9 +177,7 @@ def test_a_concatenation_of_all_parts_is_the_whole_and_of_shuffled_parts_is_not(
 
 def test_a_sum_of_two_products_becomes_one_and_back():
     op = load_specs().builder()
-    root = op.Add(
-        op.MatMul(image("x", 2, 3), image("y", 3, 5)), op.MatMul(image("z", 2, 4), image("w", 4, 5))
-    )
+    root = op.Add(op.MatMul(image("x", 2, 3), image("y", 3, 5)), op.MatMul(image("z", 2, 4), image("w", 4, 5)))
     op, steps = steps_of(SUM_OF_MATMULS, root)
     assert steps
     assert_equal(op, [root], steps)

@@ -1,0 +1,40 @@
+"""Makes the rule library anew: discovers candidates, proves them, and replaces rules/library.jsonl by what is left."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LIBRARY = Path(__file__).resolve().parent.parent / "rules" / "library.jsonl"
+REFUTED = 1
+"""What `tasoopt verify` returns when some candidate is false: expected here, as candidates come from samples."""
+
+
+def main() -> int:
+    """Run `tasoopt generate` and `tasoopt verify`; exit code of the first that fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--max-ops", default="3", help="operators a side [3]")
+    parser.add_argument("--jobs", default=str(os.cpu_count() or 1), help="processes [one for each core]")
+    parser.add_argument("--output", type=Path, default=LIBRARY, help="the library to write [rules/library.jsonl]")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.output.parent) as folder:
+        candidates, library = Path(folder, "candidates.txt"), Path(folder, "library.jsonl")
+        code = _run("generate", "--max-ops", options.max_ops, "--jobs", options.jobs, "-o", str(candidates))
+        if code == 0:
+            code = _run("verify", str(candidates), "--jobs", options.jobs, "-o", str(library))
+        if code not in (0, REFUTED):
+            return code
+        library.replace(options.output)  # only a complete library takes the place of the old one
+    return 0
+
+
+def _run(*arguments: str) -> int:
+    return subprocess.run([sys.executable, "-m", "taso_opt", *arguments], stdout=sys.stderr, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

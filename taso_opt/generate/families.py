@@ -1,0 +1,146 @@
+"""The families of terms that are enumerated apart: which typed variables, at which sizes, under which operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from taso_opt.core.term import Attribute, Var
+from taso_opt.core.types import parse_scheme
+
+Sizes = Mapping[str, "int | tuple[int, ...]"]
+Mode = tuple[Attribute, Attribute]
+"""Strides and pads."""
+
+OTHER_MODES_OPS = 2
+
+MATRIX_SIZES: tuple[Sizes, ...] = (
+    {"m": 3, "k": 4, "n": 5, "p": 2, "l": 6},
+    {"m": 5, "k": 2, "n": 3, "p": 7, "l": 4},
+)
+"""Two sets, unequal within each, so that no equation holds by an accident of shapes; a scalar map that keeps half of
+all elements, as Relu's stand-in does, keeps all of a matrix with a chance of 2**-27 or less."""
+
+IMAGE_SIZES: tuple[Sizes, ...] = (
+    {"n": 2, "c": 3, "d": 2, "h": 4, "w": 5, "m": 4, "p": 3, "q": 3, "k": 2},
+    {"n": 3, "c": 2, "d": 4, "h": 6, "w": 3, "m": 3, "p": 5, "q": 1, "k": 5},
+)
+
+STAR_SIZES: tuple[Sizes, ...] = (
+    {"*a": (4, 3, 2), "*s": (4, 6), "*r": (24,)},
+    {"*a": (5, 6), "*s": (2, 3, 5), "*r": (3, 10)},
+)
+"""Stars are runs of axes with as many elements under each name."""
+
+SIZES = {"matrix": MATRIX_SIZES, "image": IMAGE_SIZES, "shape": STAR_SIZES}
+
+MOVING = ("Concat", "Split", "Transpose", "MatMul")
+POOLING = ("AveragePool", "MaxPool")
+WINDOWED = ("Conv", *POOLING)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One set of variables to build terms from, and what is explored over it.
+
+    `families` select attribute values among those that the operators declare; operators without choices take part
+    wherever they type-check, except those in `without`. Variables in `weights` may not stand where a product takes
+    its data, nor data where it takes weights; without weights all may stand anywhere.
+    Operators that work element by element commute with movements one by one, so the pool is explored once for each
+    set of `together` of them that broadcast and, with `maps`, once for each that maps a scalar function; with `modes`
+    all that once for every choice of strides and pads: the windows of an equation become symbols later on, so that
+    only these are explored in full, and the others only in terms of `OTHER_MODES_OPS` operators.
+    `max_ops` may keep the terms of a pool smaller than asked.
+    Movements that take any number of tensors are tried with two, and with three where `threes` is set.
+    """
+
+    name: str
+    families: tuple[str, ...]
+    variables: tuple[Var, ...]
+    sizes: tuple[Sizes, ...]
+    weights: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+    together: int = 1
+    maps: bool = False
+    modes: tuple[Mode, ...] = ()
+    threes: bool = False
+    max_ops: int = 6
+
+
+def _pool(
+    name: str, families: str, variables: str, weights: str = "", without: Iterable[str] = (), **options: Any
+) -> Pool:
+    """A pool whose variables are written as in `x y: m k; w: k n; s:`."""
+    typed = []
+    for group in f"{variables}; {weights}".split(";"):
+        names, _, scheme = group.partition(":")
+        typed += [Var(name, parse_scheme(scheme)) for name in names.split()]
+    heavy = frozenset(name for group in weights.split(";") for name in group.partition(":")[0].split())
+    sizes = SIZES[families.split()[0]]
+    return Pool(name, tuple(families.split()), tuple(typed), sizes, heavy, frozenset(without), **options)
+
+
+MATRICES: tuple[Pool, ...] = (
+    _pool("chain", "matrix", "x: m k; w: k n; u: n p"),
+    _pool("linear", "matrix", "x y: m k; w v: k n; s: "),
+    _pool("scaled", "matrix", "x: m k; w: k n; b: n; r: m 1; s: "),
+    _pool("columns", "matrix", "x: m k; w: k n; v: k p; b: n; c: p; s: "),
+    _pool("stacked rows", "matrix", "x: m k; y: l k; w: k n; b: n; s: "),
+    _pool("inner", "matrix", "x: m k; y: m l; w: k n; v: l n"),
+    _pool("stacked products", "image", "x: c m k; y: d m k; w: c k n; v: d k n; u: k n", without=WINDOWED),
+    _pool("split stacks", "image", "x: c+d m k; y: c+d k n; u: k n", without=WINDOWED),
+    _pool("split operands", "matrix", "x: m n+p; y: n+p m; w: m k; v: k n+p"),
+)
+
+MOVEMENTS: tuple[Pool, ...] = (
+    _pool("element by element", "matrix", "x y z t: m n", without=MOVING, together=2, maps=True),
+    _pool("rows", "matrix", "x y: m n; b c: n", without=MOVING, together=2),
+    _pool("scalars", "matrix", "x y: m n; r s: ", without=MOVING, together=2),
+    _pool("rows and scalars", "matrix", "x: m n; b: n; s: ", without=MOVING),
+    _pool("joined columns", "matrix", "x y: m n; z t: m p; b: n; c: p; s: ", without=["MatMul"], maps=True),
+    _pool("joined rows", "matrix", "x y: m n; z t: l n; b: n; s: ", without=["MatMul"], maps=True),
+    _pool("blocks", "matrix", "x: m n; y: m p; z: l n; t: l p", without=["MatMul"], maps=True),
+    _pool("three parts", "matrix", "x: m n; y: m p; z: m l; t: k n", without=["MatMul"], threes=True, max_ops=2),
+    _pool("split columns", "matrix", "x y: m n+p; b: n+p; s: ", without=["MatMul"], maps=True),
+    _pool("split rows", "matrix", "x y: n+p m; b: m; s: ", without=["MatMul"], maps=True),
+    _pool("any shape", "shape", "x y z: *a; s: ", maps=True),
+    _pool("joined channels", "image", "x y: n c h w; z t: n d h w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+    _pool("joined batch", "image", "x y: n c h w; z t: q c h w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+    _pool("channel scales", "image", "x: n c h w; y: n d h w; b: c 1 1; t: d 1 1", without=[*WINDOWED, "MatMul"]),
+    _pool("split channels", "image", "x y: n c+d h w; b: c+d 1 1; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+    _pool("split batch", "image", "x y: n+q c h w; b: c 1 1; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+)
+
+SHRINKING: Mode = ((2, 2), (0, 0, 0, 0))
+KEEPING: Mode = ((1, 1), (1, 1, 1, 1))
+GROUPING: Mode = ((1, 1), (0, 0, 0, 0))
+FLAT = ("Transpose", "MatMul")
+
+WINDOWS: tuple[Pool, ...] = (
+    _pool("convolutions", "image", "x y: n c h w; s: ", "f g: m c 3 3", FLAT, modes=(SHRINKING,)),
+    _pool("biased convolutions", "image", "x y: n c h w", "f g: m c 3 3; a b: m", FLAT, modes=(SHRINKING,)),
+    _pool(
+        "merged kernels", "image matrix", "x: n c h w", "f: m c 3 3; g: p c 3 3; a: m; b: p", FLAT, modes=(SHRINKING,)
+    ),
+    _pool("merged images", "image", "x: n c h w; y: q c h w", "f: m c 3 3; a: m", FLAT, modes=(SHRINKING,)),
+    _pool("summed convolutions", "image", "x: n c h w; y: n d h w", "f: m c 3 3; g: m d 3 3", FLAT, modes=(SHRINKING,)),
+    _pool("grouped", "image", "x y: n 2*c h w; s: ", "f g: 2*m c 3 3; a b: 2*m", [*FLAT, *POOLING], modes=(GROUPING,)),
+    _pool("paired groups", "image", "x y: n c h w", "f g: m c 3 3; a b: m", [*FLAT, *POOLING], modes=(GROUPING,)),
+    _pool(
+        "split images",
+        "image matrix",
+        "x: n+q c h w; s: ",
+        "f: m c 3 3; g: m+p c 3 3; a: m; b: m+p",
+        FLAT,
+        modes=(SHRINKING,),
+    ),
+    _pool(
+        "split pooled images", "image", "x: n+q c h w; y: n c+d h w", "", [*FLAT, "Conv"], modes=(SHRINKING, KEEPING)
+    ),
+    _pool("pooled channels", "image", "x y: n c h w; z: n d h w; s: ", "", [*FLAT, "Conv"], modes=(SHRINKING, KEEPING)),
+    _pool("pooled batch", "image", "x: n c h w; z: q c h w", "", [*FLAT, "Conv"], modes=(SHRINKING, KEEPING)),
+    _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2),
+)
+
+POOLS: tuple[Pool, ...] = (*MATRICES, *MOVEMENTS, *WINDOWS)

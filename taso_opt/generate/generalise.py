@@ -1,0 +1,279 @@
+"""Gives an equation its most general types: symbols for window attributes, one symbol for each size, leading stars.
+
+Each step is taken only when both sides still get the same types and agree on random instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from taso_opt.core.dims import Dim, Size, symbol
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.generate.canonical import canonical
+from taso_opt.generate.confirm import holds, holds_in_floats
+from taso_opt.generate.moves import is_broadcasting
+from taso_opt.generate.retype import Schemes, occurrences, rebuild, with_symbols
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+
+STEP_INSTANCES = 2
+FINAL_INSTANCES = 12
+FLOAT_INSTANCES = 2
+WINDOW_ATTRIBUTES = tuple({**ANY_WINDOWS, **ANY_KERNEL})
+
+
+@dataclass(frozen=True)
+class Generaliser:
+    """Generalises equations under one library of operators and one seed."""
+
+    builder: Builder
+    seed: int
+
+    def forms(self, rule: Rule) -> list[Rule]:
+        """The most general forms of an equation, canonically named; none when it fails a final test."""
+        # 1. Window attributes, group counts and kernel sizes become symbols.
+        rule = self._with_symbolic_windows(rule)
+        rule = self._with_symbolic_group(rule)
+        rule = self._with_symbolic_literals(rule)
+        # 2. Sizes that need not be equal get different symbols.
+        rule = self._with_atoms(rule)
+        rule = self._with_fewest_equal_sizes(rule)
+        # 3. Leading axes become stars, of all variables or of some.
+        forms = [canonical(form, self.builder) for form in self._with_stars(rule) or [rule]]
+        return [form for form in forms if self._is_confirmed(form)]
+
+    def _is_confirmed(self, rule: Rule) -> bool:
+        return holds(rule, self.builder, self.seed, FINAL_INSTANCES) and holds_in_floats(
+            rule, self.builder, self.seed, FLOAT_INSTANCES
+        )
+
+    def _attempt(self, rule: Rule, schemes: Schemes) -> Rule | None:
+        """The equation under other schemes, if it type-checks and is true."""
+        try:
+            new = rebuild(rule, schemes, self.builder)
+        except TypeMismatch:
+            return None
+        return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else None
+
+    def _with_symbolic_windows(self, rule: Rule) -> Rule:
+        present = [
+            name for name in WINDOW_ATTRIBUTES if any(dict(one.attributes).get(name) for one in _applications(rule))
+        ]
+        if not present:
+            return rule
+        everything = self._attempt(rule, _symbolic(rule, present))
+        if everything is not None:
+            return everything
+        for name in present:
+            rule = self._attempt(rule, _symbolic(rule, [name])) or rule
+        return rule
+
+    def _with_symbolic_group(self, rule: Rule) -> Rule:
+        """A group count above one that multiplies sizes of variables becomes a symbol there and in the attribute."""
+        groups = {dict(one.attributes).get("group", 1) for one in _applications(rule)} - {1}
+        if len(groups) != 1:
+            return rule
+        (group,) = groups
+        if not isinstance(group, int):
+            return rule
+        factor = symbol("group")
+        types = {
+            variable: TensorType(
+                variable.type.dtype, tuple(_multiplied(dim, group, factor) for dim in variable.type.shape)
+            )
+            for variable in rule.variables
+        }
+        attributes: dict[Term, dict[str, Attribute]] = {
+            one: {"group": factor} for one in _applications(rule) if dict(one.attributes).get("group") == group
+        }
+        return self._attempt(rule, Schemes(types, attributes)) or rule
+
+    def _with_symbolic_literals(self, rule: Rule) -> Rule:
+        """Sizes given as numbers become symbols, one for each number and axis; a 1 that broadcasts stays."""
+        literals = {
+            (dim, at - variable.type.rank)
+            for variable in rule.variables
+            for at, dim in enumerate(variable.type.shape)
+            if isinstance(dim, int)
+        }
+        for number in sorted({number for number, _ in literals}, reverse=True):
+            rule = self._attempt(rule, Schemes(_unfixed(rule, number), {})) or rule
+        return rule
+
+    def _with_atoms(self, rule: Rule) -> Rule:
+        """Sizes that are sums or quotients become one symbol wherever nothing looks inside them."""
+        compound = {
+            str(dim): dim
+            for variable in rule.variables
+            for dim in variable.type.shape
+            if isinstance(dim, Size) and (dim.symbol is None or not dim.symbol.lstrip("*").isidentifier())
+        }
+        for number, (_, dim) in enumerate(sorted(compound.items())):
+            places = [
+                (variable.name, at)
+                for variable in rule.variables
+                for at, one in enumerate(variable.type.shape)
+                if one == dim
+            ]
+            for chosen in _subsets(places):
+                new = self._attempt(rule, Schemes(_exchanged(rule, chosen, symbol(f"whole{number}")), {}))
+                if new is not None:
+                    rule = new
+                    break
+        return rule
+
+    def _with_fewest_equal_sizes(self, rule: Rule) -> Rule:
+        """Split the occurrences of each symbol into as many different symbols as the types of both sides allow."""
+        names = occurrences(rule)
+        fresh = 0
+        waiting = [[at for at, name in enumerate(names) if name == one] for one in dict.fromkeys(names)]
+        while waiting:
+            block = waiting.pop()
+            for part in _parts(block):
+                tried = list(names)
+                for at in part:
+                    tried[at] = f"{names[at].rstrip('0123456789_')}_{fresh}"
+                if self._type_checks(rule, tried):
+                    names, fresh = tried, fresh + 1
+                    waiting += [part, [at for at in block if at not in part]]
+                    break
+        new = with_symbols(rule, names, self.builder)
+        return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else rule
+
+    def _type_checks(self, rule: Rule, names: list[str]) -> bool:
+        try:
+            with_symbols(rule, names, self.builder)
+        except TypeMismatch:
+            return False
+        return True
+
+    def _with_stars(self, rule: Rule) -> list[Rule]:
+        """The equation with a star before the axes of all or some of its variables, for every choice that is useful."""
+        if any(isinstance(dim, Size) and dim.is_star for one in rule.variables for dim in one.type.shape):
+            return []
+        rank = min(2, max(variable.type.rank for variable in rule.variables))
+        able = [variable for variable in rule.variables if variable.type.rank >= max(rank, 1)]
+        found: list[Rule] = []
+        for count in range(len(able), 0, -1):
+            for chosen in combinations(able, count):
+                starred = self._starred(rule, chosen)
+                if starred is not None:
+                    found.append(self._with_fewer_axes(starred))
+        return found
+
+    def _starred(self, rule: Rule, chosen: Sequence[Var]) -> Rule | None:
+        types = {one: TensorType(one.type.dtype, (symbol("*b"), *one.type.shape)) for one in chosen}
+        try:
+            new = rebuild(rule, Schemes(types, {}), self.builder)
+        except TypeMismatch:
+            return None
+        if not all(_has_star(kind) for term in new.source for kind in self.builder.types(term)):
+            return None
+        if not all(self._stars_in_order(one) for one in _applications(new)):
+            return None
+        return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else None
+
+    def _stars_in_order(self, term: Apply) -> bool:
+        """Whether no operand without a star is broadcast over one that has it, except weights of a product."""
+        operator = self.builder.operator(term)
+        kinds = [self.builder.type(operand) for operand in term.args]
+        if operator is None or len(kinds) < 2:
+            return True
+        ranks = [kind.rank - _has_star(kind) for kind in kinds]
+        stars = [_has_star(kind) for kind in kinds]
+        if is_broadcasting(operator):
+            return stars[0] == stars[1] or ranks[stars.index(True)] > ranks[stars.index(False)]
+        return stars[0] or not any(stars)
+
+    def _with_fewer_axes(self, rule: Rule) -> Rule:
+        """Let the star take the axes after it, one by one from all variables that have it, as long as that is true."""
+        while True:
+            starred = [variable for variable in rule.variables if _has_star(variable.type)]
+            if any(variable.type.rank < 2 for variable in starred):
+                return rule
+            types = {one: TensorType(one.type.dtype, (one.type.shape[0], *one.type.shape[2:])) for one in starred}
+            fewer = self._attempt(rule, Schemes(types, {}))
+            if fewer is None or not self._works_without_stars(fewer):
+                return rule
+            rule = fewer
+
+    def _works_without_stars(self, rule: Rule) -> bool:
+        types = {
+            one: TensorType(one.type.dtype, one.type.shape[1:] if _has_star(one.type) else one.type.shape)
+            for one in rule.variables
+        }
+        try:
+            rebuild(rule, Schemes(types, {}), self.builder)
+        except TypeMismatch:
+            return False
+        return True
+
+
+def _applications(rule: Rule) -> list[Apply]:
+    return [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
+
+
+def _has_star(kind: TensorType) -> bool:
+    return any(isinstance(dim, Size) and dim.is_star for dim in kind.shape)
+
+
+def _symbolic(rule: Rule, names: Sequence[str]) -> Schemes:
+    """Symbols in place of some attributes of windows, the same for equal values."""
+    attributes: dict[Term, dict[str, Attribute]] = {}
+    for one in _applications(rule):
+        values = {name: value for name, value in one.attributes if name in names and isinstance(value, tuple)}
+        if values:
+            attributes[one] = {
+                name: tuple(symbol(f"{name}{place}_{_word(str(value))}") for place in range(len(value)))
+                for name, value in values.items()
+            }
+    return Schemes({}, attributes)
+
+
+def _multiplied(dim: Dim, factor: int, by: Size) -> Dim:
+    """A size with the given coefficient as a product with a symbol: 2*c as g*c."""
+    if isinstance(dim, Size) and len(dim.terms) == 1 and dim.terms[0][1] == factor:
+        return dim // factor * by
+    return dim
+
+
+def _unfixed(rule: Rule, number: int) -> dict[Var, TensorType]:
+    """A number in the types of variables as symbols, one for each axis."""
+    types = {}
+    for variable in rule.variables:
+        shape = variable.type.shape
+        dims = [symbol(f"fixed{number}_{len(shape) - at}") if dim == number else dim for at, dim in enumerate(shape)]
+        types[variable] = TensorType(variable.type.dtype, tuple(dims))
+    return types
+
+
+def _exchanged(rule: Rule, places: Sequence[tuple[str, int]], new: Dim) -> dict[Var, TensorType]:
+    """Another size at some places, each given by a variable and an axis."""
+    return {
+        one: TensorType(
+            one.type.dtype, tuple(new if (one.name, at) in places else dim for at, dim in enumerate(one.type.shape))
+        )
+        for one in rule.variables
+    }
+
+
+def _subsets(places: Sequence[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Every set of places, large ones first."""
+    for count in range(len(places), 0, -1):
+        yield from combinations(places, count)
+
+
+def _parts(block: list[int]) -> Iterator[list[int]]:
+    """Every way to take some occurrences out of a block, small parts first; the first one always stays."""
+    for count in range(1, len(block)):
+        for part in combinations(block[1:], count):
+            yield list(part)
+
+
+def _word(text: str) -> str:
+    return "".join(character if character.isalnum() else "_" for character in text)

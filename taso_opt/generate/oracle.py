@@ -1,0 +1,117 @@
+"""The paper's Algorithm 1, word for word and slow: the yardstick that the enumeration is compared with in the tests.
+
+It builds every graph operator by operator, depth first, and knows nothing of representatives, of terms that need not
+be extended or of splits that come in pairs. Two graphs are equal when their outputs are, as sets (equation 2.1), so
+all that it has to say is which outputs of graphs are equal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from taso_opt.core.dims import Size
+from taso_opt.core.term import Apply, Attribute, Term, Var, children, postorder
+from taso_opt.errors import TypeMismatch
+from taso_opt.semantics.arrays import ModularArrays
+from taso_opt.semantics.evaluate import evaluate
+from taso_opt.semantics.instances import instantiate
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array
+
+Graph = tuple[Term, ...]
+"""The outputs of a graph."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The operators with attributes and number of operands, the inputs, sets of sizes to evaluate at, the limit.
+
+    The `sizes` of a split are given as () and taken from its operand, wherever that is a sum.
+    """
+
+    operators: Sequence[tuple[str, Mapping[str, Attribute], int]]
+    inputs: Sequence[Var]
+    sizes: Sequence[Mapping[str, int]]
+    max_ops: int
+
+
+def equal_outputs(problem: Problem, builder: Builder) -> list[list[Term]]:
+    """Classes of equal terms among the inputs and the outputs of all graphs (Algorithm 1, step 2)."""
+    classes: dict[tuple[object, ...], dict[Term, None]] = defaultdict(dict)
+    outputs = dict.fromkeys([*problem.inputs, *(term for graph in graphs(problem, builder) for term in graph)])
+    values = [_evaluated(problem, builder, list(outputs), sizes) for sizes in problem.sizes]
+    for term, *hashed in zip(outputs, *values, strict=True):
+        classes[builder.type(term), *(value.tobytes() for value in hashed)][term] = None
+    return [list(members) for members in classes.values() if len(members) > 1]
+
+
+def graphs(problem: Problem, builder: Builder) -> list[Graph]:
+    """Every graph of one to `max_ops` operators (Algorithm 1, step 1)."""
+    found: dict[Graph, None] = {}
+
+    def build(size: int, made: tuple[Apply, ...]) -> None:
+        if made:
+            found.setdefault(_outputs(made, builder))
+        if size == problem.max_ops:
+            return
+        available = [*problem.inputs, *(value for term in made for value in _values(term, builder))]
+        for term in _applications(problem, builder, available):
+            if term not in made:  # a graph holds no computation twice
+                build(size + 1, (*made, term))
+
+    build(0, ())
+    return list(found)
+
+
+def _applications(problem: Problem, builder: Builder, available: Sequence[Term]) -> Iterator[Apply]:
+    for name, attributes, arity in problem.operators:
+        for operands in product(available, repeat=arity):
+            for settings in _settings(attributes, operands, builder):
+                try:
+                    yield builder.apply(name, operands, settings)
+                except TypeMismatch:
+                    continue
+
+
+def _settings(
+    attributes: Mapping[str, Attribute], operands: Sequence[Term], builder: Builder
+) -> Iterator[Mapping[str, Attribute]]:
+    if attributes.get("sizes") != ():
+        yield attributes
+        return
+    shape, axis = builder.type(operands[0]).shape, attributes["axis"]
+    assert isinstance(axis, int), f"expected an axis to split, found {axis!r}"
+    dim = shape[axis] if -axis <= len(shape) else 0
+    if isinstance(dim, Size) and len(dim.terms) == 2:
+        first, second = (Size((term,)) for term in dim.terms)
+        yield {**attributes, "sizes": (first, second)}
+        yield {**attributes, "sizes": (second, first)}
+
+
+def _values(term: Apply, builder: Builder) -> list[Term]:
+    count = len(builder.types(term))
+    return [term] if count == 1 else [builder.item(term, index) for index in range(count)]
+
+
+def _outputs(made: Sequence[Apply], builder: Builder) -> Graph:
+    """What no operator of the graph takes as an operand."""
+    used = {child for term in made for child in children(term)}
+    return tuple(value for term in made for value in _values(term, builder) if value not in used)
+
+
+def _evaluated(
+    problem: Problem, builder: Builder, terms: Sequence[Term], sizes: Mapping[str, int]
+) -> list[Array]:
+    xp, generator = ModularArrays(), np.random.default_rng(0)
+    values = {}
+    for one in problem.inputs:
+        shape = tuple(dim for dim in one.type.bind(sizes).shape if isinstance(dim, int))
+        values[one.name] = xp.random(generator, (1, *shape))
+    concrete = instantiate(builder, terms, sizes, "float64")
+    leaves: dict[Term, Array] = {one: values[one.name] for one in postorder(concrete) if isinstance(one, Var)}
+    return evaluate(builder, xp, concrete, leaves)

@@ -1,0 +1,71 @@
+"""What a generation is asked for and what it answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from taso_opt.core.rule import Rule
+from taso_opt.errors import UsageError
+
+LARGEST = 6
+
+
+@dataclass(frozen=True)
+class GenerateSettings:
+    """Which operators (None for all), how many of them a side, how many processes (None for one a core), which seed."""
+
+    operators: tuple[str, ...] | None = None
+    max_ops: int = 3
+    jobs: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_ops <= LARGEST:
+            raise UsageError(f"expected 1 to {LARGEST} operators a side for --max-ops, found {self.max_ops}")
+        if self.jobs is not None and self.jobs < 1:
+            raise UsageError(f"expected at least one process for --jobs, found {self.jobs}")
+        if self.seed < 0:
+            raise UsageError(f"expected a number of at least 0 for --seed, found {self.seed}")
+
+
+@dataclass(frozen=True)
+class PoolStats:
+    """What the shards of one pool gave: (terms, classes) a level, equations suggested, dropped by reason, and left."""
+
+    family: str
+    pool: str
+    levels: tuple[tuple[int, int], ...]
+    claims: int
+    dropped: Mapping[str, int]
+    kept: int
+
+    def __add__(self, other: PoolStats) -> PoolStats:
+        levels = [
+            (terms + more_terms, classes + more_classes)
+            for (terms, classes), (more_terms, more_classes) in zip_longest(self.levels, other.levels, fillvalue=(0, 0))
+        ]
+        dropped = dict(Counter(self.dropped) + Counter(other.dropped))
+        claims, kept = self.claims + other.claims, self.kept + other.kept
+        return PoolStats(self.family, self.pool, tuple(levels), claims, dropped, kept)
+
+
+@dataclass(frozen=True)
+class GenerateStats:
+    """The counts of every pool, and what became of what they left when it was put together."""
+
+    pools: tuple[PoolStats, ...]
+    shapes: int
+    refuted: int
+    forms: int
+    candidates: int
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The candidates in the order of their text form, and how they came about."""
+
+    candidates: tuple[Rule, ...]
+    stats: GenerateStats

@@ -1,0 +1,171 @@
+"""Reads and writes the rule library: sorted JSON Lines, one rule with its certificate a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from taso_opt.core.rule import Certificate, FpClass, Rule, RuleSet
+from taso_opt.errors import InvalidInputError, RuleError
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.text import MAX_LENGTH, format_rule, parse_rule
+
+RULES_PACKAGE = "taso_opt.data.rules"
+LIBRARY = "library.jsonl"
+MAX_BYTES = 64 * 2**20
+"""The largest rule file that is read; the library is a hundred times smaller."""
+
+MAX_LINE = 2 * MAX_LENGTH
+FIELDS = {"id": str, "rule": str, "fp_class": str, "axioms": list, "engine": str, "specs": str}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a library as it stands there: nothing in it is checked but its form."""
+
+    line: int
+    identity: str
+    text: str
+    fp_class: FpClass
+    certificate: Certificate
+
+
+def rule_id(text: str) -> str:
+    """The name of a rule: a hash of its equation and types."""
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def read_rules(path: Path | None, builder: Builder) -> RuleSet:
+    """The rules of a library, the one shipped with the tool when `path` is None.
+
+    RuleError names the line that is malformed, names an unknown operator or repeats an id; InvalidInputError when the
+    file cannot be read.
+    """
+    rules: dict[str, Rule] = {}
+    for record in read_records(path):
+        if record.identity in rules:
+            raise RuleError(f"expected one rule {record.identity}, found a second {_place(path, record.line)}")
+        rules[record.identity] = read_record(record, builder, path)
+    return RuleSet(tuple(rules.values()))
+
+
+def read_record(record: Record, builder: Builder, path: Path | None) -> Rule:
+    """The rule of one line; RuleError when its equation is malformed."""
+    try:
+        parsed = parse_rule(record.text, builder)
+    except RuleError as error:
+        raise RuleError(f"{error} {_place(path, record.line)}") from error
+    return Rule(parsed.source, parsed.target, record.identity, record.fp_class, record.certificate)
+
+
+def read_records(path: Path | None) -> Iterator[Record]:
+    """The lines of a library; blank lines are skipped."""
+    for number, line in enumerate(_lines(path), start=1):
+        if line.strip():
+            yield _record(line, number, path)
+
+
+def read_equations(path: Path, builder: Builder) -> list[tuple[int, Rule]]:
+    """The equations of a file in text form with their line numbers; blank lines and lines of # are skipped."""
+    equations = []
+    for number, line in enumerate(read_lines(path), start=1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            try:
+                equations.append((number, parse_rule(text, builder)))
+            except RuleError as error:
+                raise RuleError(f"{error} {_place(path, number)}") from error
+    return equations
+
+
+def write_rules(path: Path, rules: Iterable[Rule]) -> None:
+    """Write a library, small rules first; the same rules always give the same bytes."""
+    ordered = sorted(rules, key=lambda rule: (len(rule.source), rule.size, format_rule(rule)))
+    text = "".join(f"{_format(rule)}\n" for rule in ordered)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"expected a rule file that can be written, found {path}: {error.strerror}") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file of bounded size in UTF-8; InvalidInputError or RuleError otherwise."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InvalidInputError(f"expected a rule file that can be read, found {path}: {error.strerror}") from error
+    return _decode(data, str(path))
+
+
+def _lines(path: Path | None) -> list[str]:
+    if path is not None:
+        return read_lines(path)
+    shipped = files(RULES_PACKAGE).joinpath(LIBRARY)
+    if not shipped.is_file():
+        raise InvalidInputError(f"expected the rule library {LIBRARY} inside the installed package, found none")
+    return _decode(shipped.read_bytes(), LIBRARY)
+
+
+def _decode(data: bytes, name: str) -> list[str]:
+    if len(data) > MAX_BYTES:
+        raise RuleError(f"expected a rule file of at most {MAX_BYTES} bytes, found more in {name}")
+    lines = data.split(b"\n")
+    decoded = []
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_LINE:
+            raise RuleError(f"expected at most {MAX_LINE} bytes a line, found {len(line)} in line {number} of {name}")
+        try:
+            decoded.append(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise RuleError(f"expected UTF-8, found byte {line[error.start]:#x} in line {number} of {name}") from error
+    return decoded
+
+
+def _record(line: str, number: int, path: Path | None) -> Record:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RuleError(f"expected a JSON object, found {line[:60]!r} {_place(path, number)}") from error
+    if not isinstance(value, dict) or set(value) != set(FIELDS):
+        raise RuleError(f"expected the fields {', '.join(FIELDS)}, found {line[:60]!r} {_place(path, number)}")
+    for name, kind in FIELDS.items():
+        if not isinstance(value[name], kind):
+            raise RuleError(f"expected a {kind.__name__} in {name}, found {value[name]!r} {_place(path, number)}")
+    if not all(isinstance(name, str) for name in value["axioms"]):
+        raise RuleError(f"expected names of axioms, found {value['axioms']!r} {_place(path, number)}")
+    return _checked(value, number, path)
+
+
+def _checked(value: dict[str, Any], number: int, path: Path | None) -> Record:
+    classes = {member.value for member in FpClass}
+    if value["fp_class"] not in classes:
+        found = value["fp_class"]
+        raise RuleError(
+            f"expected an fp_class among {', '.join(sorted(classes))}, found {found!r} {_place(path, number)}"
+        )
+    certificate = Certificate(tuple(value["axioms"]), value["engine"], value["specs"])
+    return Record(number, value["id"], value["rule"], FpClass(value["fp_class"]), certificate)
+
+
+def _format(rule: Rule) -> str:
+    assert rule.certificate is not None, f"expected a certificate for {rule.name}"
+    text = format_rule(rule)
+    fields = {
+        "id": rule_id(text),
+        "rule": text,
+        "fp_class": rule.fp_class.value,
+        "axioms": list(rule.certificate.axioms),
+        "engine": rule.certificate.engine,
+        "specs": rule.certificate.specs,
+    }
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _place(path: Path | None, line: int) -> str:
+    return f"in line {line} of {path.name if path is not None else LIBRARY}"

@@ -1,0 +1,55 @@
+"""Judges one equation by both witnesses, proof and evaluation, and asserts that they do not contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from taso_opt.core.rule import Rule
+from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.text import format_rule
+from taso_opt.verify.floating import floating_point_class
+from taso_opt.verify.prove import ENGINE, Prover
+from taso_opt.verify.refute import refute
+from taso_opt.verify.verdict import Counterexample, Proved, Refuted, Unknown, Verdict
+
+FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
+"""What meanings raise on attributes that no ONNX model has, such as a negative pad, and that nobody has refused."""
+
+
+def examine(library: SpecLibrary, prover: Prover, rule: Rule, axioms: Collection[str] | None = None) -> Verdict:
+    """Prove and evaluate an equation; with `axioms` a proof from those is looked for before one from all.
+
+    An equation that is both proved and refuted means a false axiom or a wrong meaning: AssertionError names both.
+    """
+    builder = library.builder()
+    try:
+        evaluated = refute(builder, rule)
+    except FAILURES as error:
+        return Unknown(f"it cannot be evaluated: {error}")
+    reason = "no axioms are recorded" if axioms is None else prover.prove(rule, axioms)
+    recorded = reason is None
+    if reason is not None:
+        reason = prover.prove(rule)
+    if isinstance(evaluated, Counterexample):
+        assert reason is not None, (
+            f"expected proof and evaluation to agree, found a proof from {', '.join(prover.axioms_used(rule))} "
+            f"of {format_rule(rule)} although {evaluated}"
+        )
+        return Refuted(evaluated)
+    if reason is not None:
+        return Unknown(reason)
+    if evaluated == 0:
+        return Unknown("a proof exists, but no small sizes were found at which the operands fit")
+    return Proved(recorded, ENGINE, evaluated, floating_point_class(builder, rule))
+
+
+def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:
+    """Whether an equation is proved and was evaluated; the cheaper witness comes first."""
+    if prover.prove(rule) is not None:
+        return False
+    evaluated = refute(library.builder(), rule)
+    assert not isinstance(evaluated, Counterexample), (
+        f"expected proof and evaluation to agree, found a proof from {', '.join(prover.axioms_used(rule))} "
+        f"of {format_rule(rule)} although {evaluated}"
+    )
+    return evaluated > 0

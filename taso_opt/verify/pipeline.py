@@ -1,0 +1,62 @@
+"""Verifies many equations and makes a library of those that are proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from taso_opt.core.rule import Certificate, Rule
+from taso_opt.spec.library import SpecLibrary
+from taso_opt.verify.child import Stopped
+from taso_opt.verify.crew import Crew
+from taso_opt.verify.prune import prune
+from taso_opt.verify.verdict import Proved, Unknown, Verdict
+from taso_opt.verify.worker import Examine, Explain, Widen
+
+Progress = Callable[[str], None]
+
+
+def silent(message: str) -> None:
+    """Progress that nobody wants to see."""
+
+
+def examine_all(crew: Crew, questions: Sequence[Examine], progress: Progress = silent) -> list[Verdict]:
+    """A verdict for each equation, in order."""
+    verdicts: list[Verdict] = []
+    for answer in crew.ask_all(questions, lambda done: progress(f"verified {done} of {len(questions)} equations")):
+        verdict = Unknown(str(answer)) if isinstance(answer, Stopped) else answer
+        assert isinstance(verdict, Verdict)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def build_library(
+    crew: Crew, library: SpecLibrary, rules: Sequence[Rule], verdicts: Sequence[Verdict], progress: Progress = silent
+) -> list[Rule]:
+    """The library that proved equations give: stated as generally as they hold, without the derivable ones."""
+    # 1. Weaken the preconditions of what is proved.
+    proved = [rule for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
+    questions = [Widen(rule) for rule in proved]
+    answers = crew.ask_all(questions, lambda done: progress(f"widened {done} of {len(questions)} rules"))
+    widened = [
+        form
+        for rule, answer in zip(proved, answers, strict=True)
+        for form in (answer if isinstance(answer, tuple) else (rule,))
+        if isinstance(form, Rule)
+    ]
+    # 2. Drop what smaller rules already give.
+    kept = prune(crew, widened, progress)
+    # 3. Certify what is left.
+    return _certified(crew, library, kept, progress)
+
+
+def _certified(crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress) -> list[Rule]:
+    verdicts = examine_all(crew, [Examine(rule) for rule in rules], progress)
+    questions = [Explain(rule) for rule in rules]
+    explained = crew.ask_all(questions, lambda done: progress(f"explained {done} of {len(rules)} rules"))
+    certified = []
+    for rule, verdict, axioms in zip(rules, verdicts, explained, strict=True):
+        if isinstance(verdict, Proved) and isinstance(axioms, tuple):
+            certificate = Certificate(tuple(map(str, axioms)), verdict.engine, library.digest)
+            certified.append(replace(rule, fp_class=verdict.fp_class, certificate=certificate))
+    return certified

@@ -1,0 +1,99 @@
+"""Drops proved rules that smaller kept ones already give, so that the library stays small and the search fast.
+
+A rule is dropped when it follows from commutativity and kept rules. Each step of such a derivation is a kept rule, so a
+search that applies rules one after the other can take the same way. Two things need care:
+
+- Together with the laws that undo a split of a concatenation, rules with one output derive every merge, but by first
+  joining tensors that nothing in the graph asks to join, which a search never does: a rule with two outputs is how it
+  finds that join. So those laws do not count for rules with two outputs. What goes is an instance of a smaller merge,
+  or one that other rules turn into a smaller merge, such as that of two activations behind a merged product.
+- What a rule with two outputs says of each output alone is no rule of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from taso_opt.core.dims import Size
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Item, Term, Var, children, postorder
+from taso_opt.spec.text import format_rule
+from taso_opt.verify.child import Stopped
+from taso_opt.verify.crew import Crew
+from taso_opt.verify.worker import Derive, Learn
+
+Progress = Callable[[str], None]
+
+
+def prune(crew: Crew, rules: Iterable[Rule], progress: Progress = lambda message: None) -> list[Rule]:
+    """The rules that do not follow from smaller ones among them, in order of size."""
+    ordered = sorted({format_rule(rule): rule for rule in rules}.values(), key=_order)
+    several = [rule for rule in ordered if len(rule.source) > 1]
+    single = [rule for rule in ordered if len(rule.source) == 1]
+    # 1. Merges among themselves, so that step 2 has them instead of their halves.
+    several = _Pruning(crew, (), progress).kept(several)
+    # 2. Rules with one output.
+    single = _Pruning(crew, _without_undoing(several), progress).kept(single)
+    # 3. Merges that rules with one output turn into others.
+    several = _Pruning(crew, _without_undoing(single), progress).kept(several)
+    return single + several
+
+
+@dataclass(frozen=True)
+class _Pruning:
+    """One pass over rules in order, with others that are known from the start."""
+
+    crew: Crew
+    known: Sequence[Rule]
+    progress: Progress
+
+    def kept(self, rules: Sequence[Rule]) -> list[Rule]:
+        kept: list[Rule] = []
+        learnt = 0
+        with self.crew.child() as child:
+            for at, rule in enumerate(rules):
+                self.progress(f"pruned {at} of {len(rules)} rules, kept {len(kept)}")
+                laws = [*self.known, *(kept if len(rule.source) == 1 else _without_undoing(kept))]
+                try:
+                    child.ask(Learn(tuple(laws[learnt:]), afresh=at == 0 or learnt == 0))
+                    learnt = len(laws)
+                    if child.ask(Derive(rule)):
+                        continue
+                except Stopped:
+                    learnt = 0  # the next process has to learn everything again
+                kept.append(rule)
+        return kept
+
+
+def _without_undoing(rules: Iterable[Rule]) -> list[Rule]:
+    """Without the laws that give back the parts of a concatenation."""
+    return [rule for rule in rules if not _undoes_concatenation(rule)]
+
+
+def _undoes_concatenation(rule: Rule) -> bool:
+    variables = any(isinstance(term, Var) for term in (*rule.source, *rule.target))
+    return variables and any(isinstance(term, Item) for term in (*rule.source, *rule.target))
+
+
+def _order(rule: Rule) -> tuple[int, int, int, int, int, str]:
+    """Small rules first, among them general ones: few literal sizes, many variables, many stars, few sizes."""
+    total = _tree_size((*rule.source, *rule.target))
+    dims = [dim for variable in rule.variables for dim in variable.type.shape]
+    for term in postorder((*rule.source, *rule.target)):
+        if isinstance(term, Apply):
+            for _, value in term.attributes:
+                dims += [
+                    part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, int | Size)
+                ]
+    literals = sum(isinstance(dim, int) for dim in dims)
+    stars = sum(isinstance(dim, Size) and dim.is_star for dim in dims)
+    return total, literals, -len(rule.variables), -stars, len(dims), format_rule(rule)
+
+
+def _tree_size(roots: Sequence[Term]) -> int:
+    """How many operators there are, shared ones counted each time, so that an instance is never the smaller one."""
+    sizes: dict[Term, int] = {}
+    for term in postorder(roots):
+        sizes[term] = isinstance(term, Apply) + sum(sizes[child] for child in children(term))
+    return sum(sizes[root] for root in roots)

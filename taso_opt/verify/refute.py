@@ -1,0 +1,131 @@
+"""Looks for counterexamples: evaluates both sides of an equation on random instances, exactly and in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import prod
+
+import numpy as np
+
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Term, Var, postorder, variables
+from taso_opt.semantics.arrays import FloatArrays, ModularArrays
+from taso_opt.semantics.evaluate import evaluate_arrays
+from taso_opt.semantics.instances import random_instances
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array
+from taso_opt.spec.text import format_rule, format_term
+from taso_opt.verify.verdict import Counterexample
+
+INSTANCES = 24
+"""How many random instances an equation must survive."""
+
+TOLERANCE = 1e-9
+"""Largest difference in float64, relative to the largest value of an output."""
+
+MAX_ELEMENTS = 2**22
+"""No tensor of an instance may have more elements; only literal sizes in a rule can ask for more."""
+
+Leaves = Mapping[Term, Array]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Both sides of an equation at concrete sizes, with the builder that knows their types."""
+
+    builder: Builder
+    source: tuple[Term, ...]
+    target: tuple[Term, ...]
+
+    @property
+    def roots(self) -> tuple[Term, ...]:
+        """The outputs of both sides."""
+        return (*self.source, *self.target)
+
+    @property
+    def variables(self) -> list[Var]:
+        """The variables of both sides, in order of first occurrence."""
+        return variables(self.roots)
+
+
+def instances(builder: Builder, rule: Rule, count: int) -> Iterator[tuple[Instance, np.random.Generator]]:
+    """Up to `count` instances, each with the generator for its elements; the rule alone decides what is drawn."""
+    seed = int.from_bytes(blake2b(format_rule(rule).encode(), digest_size=8).digest(), "little")
+    generator = np.random.default_rng(seed)
+    width = len(rule.source)
+    for roots in random_instances(builder, (*rule.source, *rule.target), count, generator):
+        instance = Instance(builder, roots[:width], roots[width:])
+        if all(_is_small(builder, term) for term in postorder(roots)):
+            yield instance, generator
+
+
+def refute(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexample | int:
+    """The first counterexample among `count` random instances, or how many instances agreed.
+
+    Instances are drawn from the text of the rule, so that the answer is always the same.
+    """
+    agreed = 0
+    for instance, generator in instances(builder, rule, count):
+        found = _disagreement(instance, generator)
+        if found is not None:
+            return found
+        agreed += 1
+    return agreed
+
+
+def _disagreement(instance: Instance, generator: np.random.Generator) -> Counterexample | None:
+    for left, right in zip(instance.source, instance.target, strict=True):
+        shapes = instance.builder.type(left), instance.builder.type(right)
+        if shapes[0] != shapes[1]:
+            values = f"of shape {shapes[0]}", f"of shape {shapes[1]}"
+            return _counterexample(instance, "types", left, right, (), values)
+    modular = ModularArrays(seed=int(generator.integers(2**31)))
+    residues: Leaves = {leaf: modular.random(generator, leaf.type.static_shape) for leaf in instance.variables}
+    reals: Leaves = {leaf: generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables}
+    return _compare(instance, modular, residues, f"modulo {modular.prime}", _unequal) or _compare(
+        instance, FloatArrays(), reals, "float64", _far_apart
+    )
+
+
+def _compare(
+    instance: Instance,
+    arithmetic: FloatArrays,
+    leaves: Leaves,
+    name: str,
+    differ: Callable[[Array, Array], Array],
+) -> Counterexample | None:
+    width = len(instance.source)
+    with np.errstate(invalid="ignore"):
+        values = evaluate_arrays(instance.builder, arithmetic, instance.roots, leaves)
+        pairs = [(u, v, np.argwhere(differ(u, v))) for u, v in zip(values[:width], values[width:], strict=True)]
+    for at, (u, v, places) in enumerate(pairs):
+        if len(places):
+            place = tuple(int(index) for index in places[0])
+            shown = str(u[place]), str(v[place])
+            return _counterexample(instance, name, instance.source[at], instance.target[at], place, shown)
+    return None
+
+
+def _unequal(u: Array, v: Array) -> Array:
+    return np.asarray(u != v)
+
+
+def _far_apart(u: Array, v: Array) -> Array:
+    """Where finite values differ; a window inside padding alone gives infinities, after which anything may be NaN."""
+    finite = np.isfinite(u) & np.isfinite(v)
+    scale = max(1.0, float(np.max(np.abs(u), where=finite, initial=0.0)))
+    return np.asarray(finite & (np.abs(np.where(finite, u - v, 0.0)) > TOLERANCE * scale))
+
+
+def _counterexample(
+    instance: Instance, arithmetic: str, left: Term, right: Term, place: Sequence[int], values: tuple[str, str]
+) -> Counterexample:
+    types = tuple(f"{leaf.name}{leaf.type}" for leaf in sorted(instance.variables, key=lambda leaf: leaf.name))
+    return Counterexample(arithmetic, types, format_term(left), format_term(right), tuple(place), *values)
+
+
+def _is_small(builder: Builder, term: Term) -> bool:
+    shapes = [kind.static_shape for kind in builder.types(term)]
+    return all(min(shape, default=0) >= 0 and prod(shape) <= MAX_ELEMENTS for shape in shapes)

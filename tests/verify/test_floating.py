@@ -1,0 +1,34 @@
+import pytest
+
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.floating import floating_point_class
+
+WINDOW = "dilations=(1, 1), group=1, pads=(1, 1, 1, 1), strides=(1, 1)"
+POOL = "count_include_pad=0, kernel=(2, 2), pads=(0, 0, 0, 0), strides=(2, 2)"
+
+CLASSES = {
+    "Transpose(Transpose(x; perm=(-1, -2)); perm=(-1, -2)) = x where x[*b, m, n]": "E0",
+    "Concat(Concat(x, y; axis=-1), z; axis=-1) = Concat(x, Concat(y, z; axis=-1); axis=-1)"
+    " where x[n], y[p], z[q]": "E0",
+    "Relu(Relu(x)) = Relu(x) where x[*a]": "E1",
+    "Relu(Transpose(x; perm=(-1, -2))) = Transpose(Relu(x); perm=(-1, -2)) where x[m, n]": "E1",
+    "Concat(MatMul(x, y), MatMul(x, z); axis=-1) = MatMul(x, Concat(y, z; axis=-1))"
+    " where x[m, k], y[k, n], z[k, p]": "E1",
+    "Transpose(MatMul(x, y); perm=(-1, -2)) = MatMul(Transpose(y; perm=(-1, -2)), Transpose(x; perm=(-1, -2)))"
+    " where x[m, k], y[k, n]": "E1",
+    f"Concat(Conv(x, f; {WINDOW}), Conv(x, g; {WINDOW}); axis=-3) = Conv(x, Concat(f, g; axis=-4); {WINDOW})"
+    " where x[n, c, h, w], f[m, c, 3, 3], g[p, c, 3, 3]": "E1",
+    f"Concat(AveragePool(x; {POOL}), AveragePool(y; {POOL}); axis=-3) = AveragePool(Concat(x, y; axis=-3); {POOL})"
+    " where x[n, c, h, w], y[n, d, h, w]": "E1",
+    "MatMul(x, MatMul(y, z)) = MatMul(MatMul(x, y), z) where x[m, k], y[k, n], z[n, p]": "E2",
+    "Add(x, Add(y, z)) = Add(Add(x, y), z) where x[*a], y[*a], z[*a]": "E2",
+    "Mul(Add(x, y), z) = Add(Mul(x, z), Mul(y, z)) where x[*a], y[*a], z[*a]": "E2",
+    "Add(MatMul(x, y), MatMul(z, w)) = MatMul(Concat(x, z; axis=-1), Concat(y, w; axis=-2))"
+    " where x[m, k], y[k, n], z[m, l], w[l, n]": "E2",
+}
+
+
+@pytest.mark.parametrize("text", CLASSES)
+def test_the_class_follows_from_the_operations_for_each_element(library, text):
+    builder = library.builder()
+    assert floating_point_class(builder, parse_rule(text, builder)) == CLASSES[text]

@@ -1,0 +1,43 @@
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.crew import Crew
+from taso_opt.verify.prune import prune
+
+ASSOCIATIVE = "Add(x, Add(y, z)) = Add(Add(x, y), z) where x[*a], y[*a], z[*a]"
+FOUR = "Add(Add(x, y), Add(z, w)) = Add(Add(x, z), Add(y, w)) where x[*a], y[*a], z[*a], w[*a]"
+IDEMPOTENT = "Relu(Relu(x)) = Relu(x) where x[*a]"
+THREE = "Relu(Relu(Relu(x))) = Relu(x) where x[*a]"
+SPECIAL = "Relu(Relu(x)) = Relu(x) where x[m, k]"
+
+
+def parts(whole):
+    return f"(Split({whole}; axis=-1, sizes=(n, p))[0], Split({whole}; axis=-1, sizes=(n, p))[1])"
+
+
+UNDONE = f"{parts('Concat(x, y; axis=-1)')} = (x, y)"
+X, Y = (f"Split(x; axis=-1, sizes=(n, p))[{at}]" for at in (0, 1))
+CUT_RELU = f"{parts('Relu(x)')} = (Relu({X}), Relu({Y})) where x[m, n+p]"
+MERGED_RELU = f"(Relu(x), Relu(y)) = {parts('Relu(Concat(x, y; axis=-1))')} where x[m, n], y[m, p]"
+MERGED = f"(MatMul(x, y), MatMul(x, z)) = {parts('MatMul(x, Concat(y, z; axis=-1))')} where x[m, k], y[k, n], z[k, p]"
+CONTINUED = (
+    f"(Relu(MatMul(x, y)), Relu(MatMul(x, z))) = {parts('Relu(MatMul(x, Concat(y, z; axis=-1)))')}"
+    " where x[m, k], y[k, n], z[k, p]"
+)
+INSTANCE = f"(Relu(Tanh(x)), Relu(Tanh(y))) = {parts('Relu(Concat(Tanh(x), Tanh(y); axis=-1))')} where x[m, n], y[m, p]"
+
+
+def kept(library, *texts):
+    builder = library.builder()
+    rules = [parse_rule(text, builder) for text in texts]
+    with Crew(2) as crew:
+        left = prune(crew, rules)
+    return [text for text, rule in zip(texts, rules, strict=True) if rule in left]
+
+
+def test_consequences_instances_and_repetitions_of_smaller_rules_are_dropped(library):
+    assert kept(library, FOUR, ASSOCIATIVE, THREE, SPECIAL, IDEMPOTENT) == [ASSOCIATIVE, IDEMPOTENT]
+
+
+def test_merges_stay_although_the_laws_of_split_derive_them_but_their_consequences_go(library):
+    undone = f"{UNDONE} where x[m, n], y[m, p]"
+    texts = (undone, CUT_RELU, MERGED_RELU, MERGED, CONTINUED, INSTANCE)
+    assert kept(library, *texts) == [undone, CUT_RELU, MERGED_RELU, MERGED]

@@ -1,0 +1,61 @@
+import pytest
+
+from taso_opt.spec.text import format_rule, parse_rule
+from taso_opt.verify.examine import holds
+from taso_opt.verify.widen import stated_with_symbols, widen
+
+CONV = "dilations=(1, 1), group={group}, pads=(1, 1, 1, 1), strides=(2, 2)"
+ANY = "dilations=(d_h, d_w), group={group}, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"
+
+
+@pytest.fixture(scope="module")
+def widened(library, prover):
+    symbolic = stated_with_symbols(library)
+
+    def forms(text):
+        rule = parse_rule(text, library.builder())
+        found = widen(library.builder(), symbolic, rule, lambda wider: holds(library, prover, wider))
+        return {format_rule(form) for form in found}
+
+    return forms
+
+
+def same(library, *texts):
+    return {format_rule(parse_rule(text, library.builder())) for text in texts}
+
+
+def test_a_rule_of_matrices_gets_batches_where_they_are_proved(library, widened):
+    equation = "MatMul(x, Add(y, z)) = Add(MatMul(x, y), MatMul(x, z)) where "
+    assert widened(f"{equation} x[m, k], y[k, n], z[k, n]") == same(
+        library,
+        f"{equation} x[*b, m, k], y[*b, k, n], z[*b, k, n]",
+        f"{equation} x[*b, m, k], y[k, n], z[k, n]",
+    )
+
+
+def test_a_star_takes_the_place_of_a_size_that_nothing_else_mentions(library, widened):
+    equation = "Mul(Add(x, y), s) = Add(Mul(x, s), Mul(y, s)) where"
+    assert same(library, f"{equation} x[*b, n], y[*b, n], s[n]") <= widened(f"{equation} x[m, n], y[m, n], s[n]")
+
+
+def test_windows_kernels_and_groups_become_symbols(library, widened):
+    def equation(windows):
+        return f"Add(Conv(x, f; {windows}), Conv(x, e; {windows})) = Conv(x, Add(f, e); {windows}) where "
+
+    found = widened(equation(CONV.format(group=2)) + "x[n, 2*c, h, w], f[2*m, c, 3, 3], e[2*m, c, 3, 3]")
+    general = equation(ANY.format(group="g")) + "x[n, c*g, h, w], f[g*m, c, k3_2, k3_1], e[g*m, c, k3_2, k3_1]"
+    assert found == same(library, general)
+
+
+def test_what_holds_for_one_group_only_keeps_its_group(library, widened):
+    def equation(windows):
+        joined = f"Concat(Conv(x, f; {windows}), Conv(x, e; {windows}); axis=-3)"
+        return f"{joined} = Conv(x, Concat(f, e; axis=-4); {windows}) where "
+
+    found = widened(equation(CONV.format(group=1)) + "x[n, c, h, w], f[m, c, i, j], e[p, c, i, j]")
+    assert found == same(library, equation(ANY.format(group=1)) + "x[n, c, h, w], f[m, c, i, j], e[p, c, i, j]")
+
+
+def test_a_rule_that_is_general_already_stays(library, widened):
+    text = "Relu(Relu(x)) = Relu(x) where x[*a]"
+    assert widened(text) == {text}
