@@ -79,9 +79,9 @@ class RuleSet:
         """Every rule in every direction whose source mentions all variables and all sizes of its target."""
         for rule in self.rules:
             for one_way in (rule, rule.reversed()):
-                if set(variables(one_way.target)) <= set(variables(one_way.source)):
-                    if _sizes(one_way.target) <= _sizes(one_way.source):
-                        yield one_way
+                known, needed = variables(one_way.source), variables(one_way.target)
+                if set(needed) <= set(known) and _sizes(one_way.target) <= _sizes(one_way.source):
+                    yield one_way
 
 
 def _sizes(roots: tuple[Term, ...]) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from taso_opt.core.dims import Dim
 from taso_opt.core.term import Attribute, Var
 from taso_opt.core.types import parse_scheme
 
@@ -52,7 +53,8 @@ class Pool:
     all that once for every choice of strides and pads: the windows of an equation become symbols later on, so that
     only these are explored in full, and the others only in terms of `OTHER_MODES_OPS` operators.
     `max_ops` may keep the terms of a pool smaller than asked.
-    Movements that take any number of tensors are tried with two, and with three where `threes` is set.
+    Movements that take any number of tensors are tried with two, and with three where `threes` is set; a movement to
+    any shape is tried with the shapes in `shapes`.
     """
 
     name: str
@@ -65,11 +67,18 @@ class Pool:
     maps: bool = False
     modes: tuple[Mode, ...] = ()
     threes: bool = False
+    shapes: tuple[tuple[Dim, ...], ...] = ()
     max_ops: int = 6
 
 
 def _pool(
-    name: str, families: str, variables: str, weights: str = "", without: Iterable[str] = (), **options: Any
+    name: str,
+    families: str,
+    variables: str,
+    weights: str = "",
+    without: Iterable[str] = (),
+    shapes: str = "",
+    **options: Any,
 ) -> Pool:
     """A pool whose variables are written as in `x y: m k; w: k n; s:`."""
     typed = []
@@ -78,13 +87,17 @@ def _pool(
         typed += [Var(name, parse_scheme(scheme)) for name in names.split()]
     heavy = frozenset(name for group in weights.split(";") for name in group.partition(":")[0].split())
     sizes = SIZES[families.split()[0]]
-    return Pool(name, tuple(families.split()), tuple(typed), sizes, heavy, frozenset(without), **options)
+    targets = tuple(parse_scheme(scheme).shape for scheme in shapes.split(";") if scheme)
+    return Pool(
+        name, tuple(families.split()), tuple(typed), sizes, heavy, frozenset(without), shapes=targets, **options
+    )
 
 
 MATRICES: tuple[Pool, ...] = (
     _pool("chain", "matrix", "x: m k; w: k n; u: n p"),
     _pool("linear", "matrix", "x y: m k; w v: k n; s: "),
     _pool("scaled", "matrix", "x: m k; w: k n; b: n; r: m 1; s: "),
+    _pool("inner scales", "matrix", "x: m k; w: k n; c: k 1; b: k"),
     _pool("columns", "matrix", "x: m k; w: k n; v: k p; b: n; c: p; s: "),
     _pool("stacked rows", "matrix", "x: m k; y: l k; w: k n; b: n; s: "),
     _pool("inner", "matrix", "x: m k; y: m l; w: k n; v: l n"),
@@ -97,19 +110,35 @@ MOVEMENTS: tuple[Pool, ...] = (
     _pool("element by element", "matrix", "x y z t: m n", without=MOVING, together=2, maps=True),
     _pool("rows", "matrix", "x y: m n; b c: n", without=MOVING, together=2),
     _pool("scalars", "matrix", "x y: m n; r s: ", without=MOVING, together=2),
+    _pool("columns and scalars", "matrix", "x: m n; r: m 1; s: ", without=MOVING),
+    _pool("column scales", "matrix", "x y: m n; r t: m 1", without=MOVING, together=2),
     _pool("rows and scalars", "matrix", "x: m n; b: n; s: ", without=MOVING),
     _pool("joined columns", "matrix", "x y: m n; z t: m p; b: n; c: p; s: ", without=["MatMul"], maps=True),
     _pool("joined rows", "matrix", "x y: m n; z t: l n; b: n; s: ", without=["MatMul"], maps=True),
     _pool("blocks", "matrix", "x: m n; y: m p; z: l n; t: l p", without=["MatMul"], maps=True),
     _pool("three parts", "matrix", "x: m n; y: m p; z: m l; t: k n", without=["MatMul"], threes=True, max_ops=2),
+    _pool(
+        "three image parts",
+        "image",
+        "x: n c h w; y: n d h w; z: q c h w",
+        without=[*WINDOWED, "MatMul"],
+        threes=True,
+        max_ops=2,
+    ),
+    _pool("crossed joins", "image matrix", "x y z t: n c h w", without=[*WINDOWED, "MatMul", "Transpose"], together=0),
+    _pool(
+        "crossed splits", "image matrix", "x: n+q c+d h+k w+p", without=[*WINDOWED, "MatMul", "Transpose"], together=0
+    ),
     _pool("split columns", "matrix", "x y: m n+p; b: n+p; s: ", without=["MatMul"], maps=True),
     _pool("split rows", "matrix", "x y: n+p m; b: m; s: ", without=["MatMul"], maps=True),
     _pool("any shape", "shape", "x y z: *a; s: ", maps=True),
-    _pool("joined channels", "image", "x y: n c h w; z t: n d h w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
-    _pool("joined batch", "image", "x y: n c h w; z t: q c h w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+    _pool(
+        "joined channels", "image", "x y: n c h w; z t: n d h w; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True
+    ),
+    _pool("joined batch", "image", "x y: n c h w; z t: q c h w; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
     _pool("channel scales", "image", "x: n c h w; y: n d h w; b: c 1 1; t: d 1 1", without=[*WINDOWED, "MatMul"]),
-    _pool("split channels", "image", "x y: n c+d h w; b: c+d 1 1; s: ", without=[*WINDOWED, "MatMul"], maps=True),
-    _pool("split batch", "image", "x y: n+q c h w; b: c 1 1; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+    _pool("split channels", "image", "x y: n c+d h w; t: c+d 1 1; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+    _pool("split batch", "image", "x y: n+q c h w; t: c 1 1; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
 )
 
 SHRINKING: Mode = ((2, 2), (0, 0, 0, 0))
@@ -125,6 +154,24 @@ WINDOWS: tuple[Pool, ...] = (
     ),
     _pool("merged images", "image", "x: n c h w; y: q c h w", "f: m c 3 3; a: m", FLAT, modes=(SHRINKING,)),
     _pool("summed convolutions", "image", "x: n c h w; y: n d h w", "f: m c 3 3; g: m d 3 3", FLAT, modes=(SHRINKING,)),
+    _pool(
+        "scaled channels",
+        "image",
+        "x: n c h w; t: c 1 1",
+        "f: m c 3 3; a: m; s: m 1 1",
+        FLAT,
+        shapes="m; m 1 1; m 1 1 1",
+        modes=(SHRINKING,),
+    ),
+    _pool(
+        "scaled groups",
+        "image",
+        "x: n 2*c h w",
+        "f: 2*m c 3 3; a: 2*m; s: 2*m 1 1",
+        [*FLAT, *POOLING],
+        shapes="2*m; 2*m 1 1; 2*m 1 1 1",
+        modes=(GROUPING,),
+    ),
     _pool("grouped", "image", "x y: n 2*c h w; s: ", "f g: 2*m c 3 3; a b: 2*m", [*FLAT, *POOLING], modes=(GROUPING,)),
     _pool("paired groups", "image", "x y: n c h w", "f g: m c 3 3; a b: m", [*FLAT, *POOLING], modes=(GROUPING,)),
     _pool(

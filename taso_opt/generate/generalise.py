@@ -61,16 +61,15 @@ class Generaliser:
         return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else None
 
     def _with_symbolic_windows(self, rule: Rule) -> Rule:
-        present = [
-            name for name in WINDOW_ATTRIBUTES if any(dict(one.attributes).get(name) for one in _applications(rule))
-        ]
-        if not present:
-            return rule
-        everything = self._attempt(rule, _symbolic(rule, present))
-        if everything is not None:
-            return everything
-        for name in present:
-            rule = self._attempt(rule, _symbolic(rule, [name])) or rule
+        """All attributes of windows become symbols, or those of each operator that can."""
+        everything = _window_values(rule)
+        general = self._attempt(rule, _symbolic(rule, everything)) if everything else rule
+        if general is not None:
+            return general
+        for operator in dict.fromkeys(operator for operator, _, _ in everything):
+            own = [one for one in everything if one[0] == operator]
+            for chosen in (own, *([one] for one in own)):
+                rule = self._attempt(rule, _symbolic(rule, chosen)) or rule
         return rule
 
     def _with_symbolic_group(self, rule: Rule) -> Rule:
@@ -89,7 +88,11 @@ class Generaliser:
             for variable in rule.variables
         }
         attributes: dict[Term, dict[str, Attribute]] = {
-            one: {"group": factor} for one in _applications(rule) if dict(one.attributes).get("group") == group
+            one: {
+                name: factor if name == "group" and value == group else _grown(value, group, factor)
+                for name, value in one.attributes
+            }
+            for one in _applications(rule)
         }
         return self._attempt(rule, Schemes(types, attributes)) or rule
 
@@ -222,16 +225,25 @@ def _has_star(kind: TensorType) -> bool:
     return any(isinstance(dim, Size) and dim.is_star for dim in kind.shape)
 
 
-def _symbolic(rule: Rule, names: Sequence[str]) -> Schemes:
-    """Symbols in place of some attributes of windows, the same for equal values."""
+def _window_values(rule: Rule) -> list[tuple[str, str, Attribute]]:
+    """Operators, names and values of the attributes of windows that are numbers."""
+    values = [
+        (one.operator, name, value)
+        for one in _applications(rule)
+        for name, value in one.attributes
+        if name in WINDOW_ATTRIBUTES and isinstance(value, tuple)
+    ]
+    return list(dict.fromkeys(values))
+
+
+def _symbolic(rule: Rule, chosen: Sequence[tuple[str, str, Attribute]]) -> Schemes:
+    """Symbols in place of some attributes of windows, the same for equal values of one name."""
     attributes: dict[Term, dict[str, Attribute]] = {}
     for one in _applications(rule):
-        values = {name: value for name, value in one.attributes if name in names and isinstance(value, tuple)}
-        if values:
-            attributes[one] = {
-                name: tuple(symbol(f"{name}{place}_{_word(str(value))}") for place in range(len(value)))
-                for name, value in values.items()
-            }
+        for name, value in one.attributes:
+            if (one.operator, name, value) in chosen and isinstance(value, tuple):
+                symbols = tuple(symbol(f"{name}{place}_{_word(str(value))}") for place in range(len(value)))
+                attributes.setdefault(one, {})[name] = symbols
     return Schemes({}, attributes)
 
 
@@ -240,6 +252,12 @@ def _multiplied(dim: Dim, factor: int, by: Size) -> Dim:
     if isinstance(dim, Size) and len(dim.terms) == 1 and dim.terms[0][1] == factor:
         return dim // factor * by
     return dim
+
+
+def _grown(value: Attribute, factor: int, by: Size) -> Attribute:
+    if isinstance(value, tuple):
+        return tuple(_grown(part, factor, by) for part in value)
+    return _multiplied(value, factor, by) if isinstance(value, Size) else value
 
 
 def _unfixed(rule: Rule, number: int) -> dict[Var, TensorType]:

@@ -145,25 +145,23 @@ def _choices(operator: Operator, shard: Shard) -> Iterator[Mapping[str, Attribut
     if not operator.choices:
         yield {}
         return
-    choices = _declared(operator, shard.pool)
-    for choice in choices:
+    for choice in _declared(operator, shard.pool):
         if shard.mode is None or "strides" not in choice or _mode(choice) == shard.mode:
             yield choice
-    yield from _own_stars(choices, shard.pool)
+    yield from _shapes(operator, shard.pool)
 
 
 def _declared(operator: Operator, pool: Pool) -> list[Mapping[str, Attribute]]:
     return [choice for family in pool.families for choice in operator.choices.get(family, ())]
 
 
-def _own_stars(choices: Sequence[Mapping[str, Attribute]], pool: Pool) -> Iterator[Mapping[str, Attribute]]:
-    """A choice that is one star, with the star of a variable in its place, so that a shape can be undone."""
-    own = [dim for variable in pool.variables for dim in variable.type.shape if isinstance(dim, Size) and dim.is_star]
-    for star in dict.fromkeys(own):
-        for choice in choices[:1]:
-            ((name, value),) = choice.items() if len(choice) == 1 else ((None, None),)
+def _shapes(operator: Operator, pool: Pool) -> Iterator[Mapping[str, Attribute]]:
+    """Shapes of a pool for an operator that takes any: those named, and the stars of variables, to undo a change."""
+    stars = [(dim,) for one in pool.variables for dim in one.type.shape if isinstance(dim, Size) and dim.is_star]
+    for choice in operator.choices.get("shape", ())[:1]:
+        for name, value in choice.items():
             if isinstance(value, tuple) and len(value) == 1 and str(value[0]).startswith(STAR):
-                yield {str(name): (star,)}
+                yield from ({name: shape} for shape in dict.fromkeys((*pool.shapes, *stars)))
 
 
 def _modes(operators: Sequence[Operator], pool: Pool) -> list[Mode]:

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from taso_opt.core.dims import Size
+from taso_opt.core.dims import Dim, Size
 from taso_opt.core.term import Apply, Attribute, Term, Var, children, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import ModularArrays
@@ -31,7 +31,7 @@ Graph = tuple[Term, ...]
 class Problem:
     """The operators with attributes and number of operands, the inputs, sets of sizes to evaluate at, the limit.
 
-    The `sizes` of a split are given as () and taken from its operand, wherever that is a sum.
+    The `sizes` of a split are given as () and are those of the most recent join of its operand.
     """
 
     operators: Sequence[tuple[str, Mapping[str, Attribute], int]]
@@ -84,13 +84,24 @@ def _settings(
     if attributes.get("sizes") != ():
         yield attributes
         return
-    shape, axis = builder.type(operands[0]).shape, attributes["axis"]
+    axis = attributes["axis"]
     assert isinstance(axis, int), f"expected an axis to split, found {axis!r}"
-    dim = shape[axis] if -axis <= len(shape) else 0
-    if isinstance(dim, Size) and len(dim.terms) == 2:
-        first, second = (Size((term,)) for term in dim.terms)
-        yield {**attributes, "sizes": (first, second)}
-        yield {**attributes, "sizes": (second, first)}
+    if -axis <= builder.type(operands[0]).rank:
+        sizes = _last_join(operands[0], axis, builder)
+        if len(sizes) == 2:
+            yield {**attributes, "sizes": sizes}
+
+
+def _last_join(term: Term, axis: int, builder: Builder) -> tuple[Dim, ...]:
+    """The sizes that the most recent join put together along an axis: the root of the split tree (section 2.3.1)."""
+    size = builder.type(term).shape[axis]
+    if isinstance(term, Apply):
+        if term.operator == "Concat" and term.attribute("axis") == axis:
+            return tuple(builder.type(part).shape[axis] for part in term.args)
+        wide = [part for part in term.args if builder.type(part).rank >= -axis]
+        origin = next((part for part in wide if builder.type(part).shape[axis] == size), None)
+        return (size,) if origin is None else _last_join(origin, axis, builder)
+    return tuple(Size((part,)) for part in size.terms) if isinstance(term, Var) and isinstance(size, Size) else (size,)
 
 
 def _values(term: Apply, builder: Builder) -> list[Term]:
@@ -104,9 +115,7 @@ def _outputs(made: Sequence[Apply], builder: Builder) -> Graph:
     return tuple(value for term in made for value in _values(term, builder) if value not in used)
 
 
-def _evaluated(
-    problem: Problem, builder: Builder, terms: Sequence[Term], sizes: Mapping[str, int]
-) -> list[Array]:
+def _evaluated(problem: Problem, builder: Builder, terms: Sequence[Term], sizes: Mapping[str, int]) -> list[Array]:
     xp, generator = ModularArrays(), np.random.default_rng(0)
     values = {}
     for one in problem.inputs:

@@ -72,7 +72,7 @@ def instantiate(builder: Builder, roots: Sequence[Term], assignment: Assignment,
 
 
 def random_assignment(symbols: Symbols, generator: np.random.Generator) -> dict[str, int | tuple[int, ...]]:
-    """Random numbers for symbols: sizes 1 to 7, parameters 0 to 3, stars runs of zero to two axes.
+    """Random numbers for symbols: sizes 1 to 7, parameters 1 to 3, pads 0 to 2, stars runs of zero to two axes.
 
     A star that only attributes mention (the target of a reshape) becomes a rearrangement of a star that is known.
     """
@@ -87,7 +87,8 @@ def random_assignment(symbols: Symbols, generator: np.random.Generator) -> dict[
         if name.startswith(STAR):
             assignment[name] = _rearranged(known[int(generator.integers(len(known)))], generator)
         else:
-            assignment[name] = int(generator.integers(0, 4))
+            # Only pads may be 0, and small ones fit most often; strides, dilations and kernels are at least 1.
+            assignment[name] = int(generator.integers(0, 3) if name.startswith("p_") else generator.integers(1, 4))
     return assignment
 
 

@@ -99,7 +99,7 @@ class Encoder:
 
 
 def apply(function: Any, arguments: Sequence[Any]) -> Any:
-    """A function applied to arguments of the right sorts, without the casts that Z3's Python layer spends its time on."""
+    """A function applied to arguments of the right sorts, without the casts that Z3's Python layer makes slowly."""
     array = (z3.Ast * len(arguments))(*(argument.as_ast() for argument in arguments))
     context = z3.main_ctx()
     return z3.ExprRef(z3.Z3_mk_app(context.ref(), function.ast, len(arguments), array), context)

@@ -30,6 +30,7 @@ def test_a_rule_of_matrices_gets_batches_where_they_are_proved(library, widened)
         library,
         f"{equation} x[*b, m, k], y[*b, k, n], z[*b, k, n]",
         f"{equation} x[*b, m, k], y[k, n], z[k, n]",
+        f"{equation} x[m, k], y[*b, k, n], z[*b, k, n]",
     )
 
 
@@ -54,6 +55,30 @@ def test_what_holds_for_one_group_only_keeps_its_group(library, widened):
 
     found = widened(equation(CONV.format(group=1)) + "x[n, c, h, w], f[m, c, i, j], e[p, c, i, j]")
     assert found == same(library, equation(ANY.format(group=1)) + "x[n, c, h, w], f[m, c, i, j], e[p, c, i, j]")
+
+
+def test_windows_of_several_operators_become_symbols_of_their_own(library, widened):
+    inner = "count_include_pad=0, kernel=(2, 2), pads={pads}, strides={strides}"
+    outer = "dilations={dilations}, group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
+
+    def equation(pool, conv):
+        return f"AveragePool(Conv(x, f; {conv}); {pool}) = Conv(AveragePool(x; {pool}), f; {conv}) where "
+
+    literal = inner.format(pads="(0, 0, 0, 0)", strides="(2, 2)"), outer.format(dilations="(1, 1)")
+    found = widened(equation(*literal) + "x[n, c, h, w], f[m, c, 1, 1]")
+    pool = inner.format(pads="(p_t, p_l, p_b, p_r)", strides="(s_h, s_w)").replace("(2, 2)", "(k_h, k_w)")
+    any_conv = outer.format(dilations="(d_h, d_w)")
+    assert found == same(library, equation(pool, any_conv) + "x[n, c, h, w], f[m, c, 1, 1]")
+
+
+def test_parameters_of_one_side_get_the_names_of_the_other(library, widened):
+    conv = "group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
+    pool = "count_include_pad=0, kernel=(k_h, k_w), pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"
+    left = f"AveragePool(Conv(x, f; dilations=(d_h, d_w), {conv}); {pool})"
+    right = f"Conv(AveragePool(x; {pool}), f; dilations=(e_h, e_w), {conv})"
+    (found,) = widened(f"{left} = {right} where x[n, c, h, w], f[m, c, 1, 1]")
+    assert "e_h" not in found
+    assert found.count("dilations=(d_h, d_w)") == 2
 
 
 def test_a_rule_that_is_general_already_stays(library, widened):
