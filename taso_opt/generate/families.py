@@ -36,10 +36,6 @@ STAR_SIZES: tuple[Sizes, ...] = (
 
 SIZES = {"matrix": MATRIX_SIZES, "image": IMAGE_SIZES, "shape": STAR_SIZES}
 
-MOVING = ("Concat", "Split", "Transpose", "MatMul")
-POOLING = ("AveragePool", "MaxPool")
-WINDOWED = ("Conv", *POOLING)
-
 
 @dataclass(frozen=True)
 class Pool:
@@ -93,101 +89,85 @@ def _pool(
     )
 
 
-MATRICES: tuple[Pool, ...] = (
+JOINS = ("Concat", "Split")
+PLACES = (*JOINS, "Transpose", "MatMul")
+POOLING = ("AveragePool", "MaxPool")
+WINDOWED = ("Conv", *POOLING)
+FLAT = ("Transpose", "MatMul")
+IMAGES_MOVE = (*WINDOWED, "MatMul")
+IMAGES_JOIN = (*WINDOWED, *FLAT)
+
+PRODUCTS: tuple[Pool, ...] = (
     _pool("chain", "matrix", "x: m k; w: k n; u: n p"),
     _pool("linear", "matrix", "x y: m k; w v: k n; s: "),
-    _pool("scaled", "matrix", "x: m k; w: k n; b: n; r: m 1; s: "),
-    _pool("inner scales", "matrix", "x: m k; w: k n; c: k 1; b: k"),
+    _pool("scaled", "matrix", "x: m k; w: k n; b: n; r: m 1; s: ", without=JOINS),
+    _pool("inner scales", "matrix", "x: m k; w: k n; c: k 1", without=JOINS),
     _pool("columns", "matrix", "x: m k; w: k n; v: k p; b: n; c: p; s: "),
     _pool("stacked rows", "matrix", "x: m k; y: l k; w: k n; b: n; s: "),
     _pool("inner", "matrix", "x: m k; y: m l; w: k n; v: l n"),
+    _pool("split operands", "matrix", "x: m n+p; y: n+p m; w: m k; v: k n+p"),
     _pool("stacked products", "image", "x: c m k; y: d m k; w: c k n; v: d k n; u: k n", without=WINDOWED),
     _pool("split stacks", "image", "x: c+d m k; y: c+d k n; u: k n", without=WINDOWED),
-    _pool("split operands", "matrix", "x: m n+p; y: n+p m; w: m k; v: k n+p"),
+)
+
+ELEMENTS: tuple[Pool, ...] = (
+    _pool("element by element", "matrix", "x y z t: m n", without=PLACES, together=2, maps=True),
+    _pool("rows", "matrix", "x y: m n; b c: n", without=PLACES, together=2),
+    _pool("column scales", "matrix", "x y: m n; r t: m 1", without=PLACES, together=2),
+    _pool("scalars", "matrix", "x y: m n; r s: ", without=PLACES, together=2),
+    _pool("rows and scalars", "matrix", "x: m n; b: n; s: ", without=PLACES),
+    _pool("columns and scalars", "matrix", "x: m n; r: m 1; s: ", without=PLACES),
+    _pool("any shape", "shape", "x y z: *a; s: ", maps=True),
 )
 
 MOVEMENTS: tuple[Pool, ...] = (
-    _pool("element by element", "matrix", "x y z t: m n", without=MOVING, together=2, maps=True),
-    _pool("rows", "matrix", "x y: m n; b c: n", without=MOVING, together=2),
-    _pool("scalars", "matrix", "x y: m n; r s: ", without=MOVING, together=2),
-    _pool("columns and scalars", "matrix", "x: m n; r: m 1; s: ", without=MOVING),
-    _pool("column scales", "matrix", "x y: m n; r t: m 1", without=MOVING, together=2),
-    _pool("rows and scalars", "matrix", "x: m n; b: n; s: ", without=MOVING),
     _pool("joined columns", "matrix", "x y: m n; z t: m p; b: n; c: p; s: ", without=["MatMul"], maps=True),
     _pool("joined rows", "matrix", "x y: m n; z t: l n; b: n; s: ", without=["MatMul"], maps=True),
+    _pool("joined scaled columns", "matrix", "x: m n; z: m p; r: m 1", without=FLAT),
+    _pool("joined scaled rows", "matrix", "x: m n; z: l n; r: m 1; t: l 1", without=FLAT),
     _pool("blocks", "matrix", "x: m n; y: m p; z: l n; t: l p", without=["MatMul"], maps=True),
     _pool("three parts", "matrix", "x: m n; y: m p; z: m l; t: k n", without=["MatMul"], threes=True, max_ops=2),
-    _pool(
-        "three image parts",
-        "image",
-        "x: n c h w; y: n d h w; z: q c h w",
-        without=[*WINDOWED, "MatMul"],
-        threes=True,
-        max_ops=2,
-    ),
-    _pool("crossed joins", "image matrix", "x y z t: n c h w", without=[*WINDOWED, "MatMul", "Transpose"], together=0),
-    _pool(
-        "crossed splits", "image matrix", "x: n+q c+d h+k w+p", without=[*WINDOWED, "MatMul", "Transpose"], together=0
-    ),
+    _pool("three images", "image", "x: n c h w; y: n d h w; z: q c h w", without=IMAGES_JOIN, threes=True, max_ops=2),
     _pool("split columns", "matrix", "x y: m n+p; b: n+p; s: ", without=["MatMul"], maps=True),
     _pool("split rows", "matrix", "x y: n+p m; b: m; s: ", without=["MatMul"], maps=True),
-    _pool("any shape", "shape", "x y z: *a; s: ", maps=True),
-    _pool(
-        "joined channels", "image", "x y: n c h w; z t: n d h w; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True
-    ),
-    _pool("joined batch", "image", "x y: n c h w; z t: q c h w; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
-    _pool("channel scales", "image", "x: n c h w; y: n d h w; b: c 1 1; t: d 1 1", without=[*WINDOWED, "MatMul"]),
-    _pool("split channels", "image", "x y: n c+d h w; t: c+d 1 1; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
-    _pool("split batch", "image", "x y: n+q c h w; t: c 1 1; b: w; s: ", without=[*WINDOWED, "MatMul"], maps=True),
+    _pool("joined channels", "image", "x y: n c h w; z t: n d h w; s: ", without=IMAGES_MOVE, maps=True),
+    _pool("joined scaled channels", "image", "x: n c h w; z: n d h w; b: w; r: c 1 1; t: d 1 1", without=IMAGES_JOIN),
+    _pool("joined batch", "image", "x y: n c h w; z t: q c h w; s: ", without=IMAGES_MOVE, maps=True),
+    _pool("joined scaled batch", "image", "x: n c h w; z: q c h w; b: w; t: c 1 1", without=IMAGES_JOIN),
+    _pool("split channels", "image", "x y: n c+d h w; s: ", without=IMAGES_MOVE, maps=True),
+    _pool("split scaled channels", "image", "x: n c+d h w; b: w; t: c+d 1 1", without=IMAGES_JOIN),
+    _pool("split batch", "image", "x y: n+q c h w; s: ", without=IMAGES_MOVE, maps=True),
+    _pool("split scaled batch", "image", "x: n+q c h w; b: w; t: c 1 1", without=IMAGES_JOIN),
+    _pool("crossed joins", "image matrix", "x y z t: n c h w", without=IMAGES_JOIN, together=0),
+    _pool("crossed splits", "image matrix", "x: n+q c+d h+k w+p", without=IMAGES_JOIN, together=0),
 )
 
-SHRINKING: Mode = ((2, 2), (0, 0, 0, 0))
-KEEPING: Mode = ((1, 1), (1, 1, 1, 1))
-GROUPING: Mode = ((1, 1), (0, 0, 0, 0))
-FLAT = ("Transpose", "MatMul")
+SHRINKING: tuple[Mode, ...] = (((2, 2), (0, 0, 0, 0)),)
+GROUPING: tuple[Mode, ...] = (((1, 1), (0, 0, 0, 0)),)
+POOLED: tuple[Mode, ...] = (*SHRINKING, ((1, 1), (1, 1, 1, 1)))
 
-WINDOWS: tuple[Pool, ...] = (
-    _pool("convolutions", "image", "x y: n c h w; s: ", "f g: m c 3 3", FLAT, modes=(SHRINKING,)),
-    _pool("biased convolutions", "image", "x y: n c h w", "f g: m c 3 3; a b: m", FLAT, modes=(SHRINKING,)),
-    _pool(
-        "merged kernels", "image matrix", "x: n c h w", "f: m c 3 3; g: p c 3 3; a: m; b: p", FLAT, modes=(SHRINKING,)
-    ),
-    _pool("merged images", "image", "x: n c h w; y: q c h w", "f: m c 3 3; a: m", FLAT, modes=(SHRINKING,)),
-    _pool("summed convolutions", "image", "x: n c h w; y: n d h w", "f: m c 3 3; g: m d 3 3", FLAT, modes=(SHRINKING,)),
-    _pool(
-        "scaled channels",
-        "image",
-        "x: n c h w; t: c 1 1",
-        "f: m c 3 3; a: m; s: m 1 1",
-        FLAT,
-        shapes="m; m 1 1; m 1 1 1",
-        modes=(SHRINKING,),
-    ),
-    _pool(
-        "scaled groups",
-        "image",
-        "x: n 2*c h w",
-        "f: 2*m c 3 3; a: 2*m; s: 2*m 1 1",
-        [*FLAT, *POOLING],
-        shapes="2*m; 2*m 1 1; 2*m 1 1 1",
-        modes=(GROUPING,),
-    ),
-    _pool("grouped", "image", "x y: n 2*c h w; s: ", "f g: 2*m c 3 3; a b: 2*m", [*FLAT, *POOLING], modes=(GROUPING,)),
-    _pool("paired groups", "image", "x y: n c h w", "f g: m c 3 3; a b: m", [*FLAT, *POOLING], modes=(GROUPING,)),
-    _pool(
-        "split images",
-        "image matrix",
-        "x: n+q c h w; s: ",
-        "f: m c 3 3; g: m+p c 3 3; a: m; b: m+p",
-        FLAT,
-        modes=(SHRINKING,),
-    ),
-    _pool(
-        "split pooled images", "image", "x: n+q c h w; y: n c+d h w", "", [*FLAT, "Conv"], modes=(SHRINKING, KEEPING)
-    ),
-    _pool("pooled channels", "image", "x y: n c h w; z: n d h w; s: ", "", [*FLAT, "Conv"], modes=(SHRINKING, KEEPING)),
-    _pool("pooled batch", "image", "x: n c h w; z: q c h w", "", [*FLAT, "Conv"], modes=(SHRINKING, KEEPING)),
-    _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2),
-)
+CONVOLUTIONS: tuple[Pool, ...] = tuple(
+    _pool(name, families, variables, weights, [*FLAT, *without], shapes, modes=modes)
+    for name, families, variables, weights, without, shapes, modes in (
+        ("convolutions", "image", "x y: n c h w; s: ", "f g: m c 3 3", (), "", SHRINKING),
+        ("biased convolutions", "image", "x y: n c h w", "f g: m c 3 3; a b: m", (), "", SHRINKING),
+        ("merged kernels", "image matrix", "x: n c h w", "f: m c 3 3; g: p c 3 3; a: m; b: p", (), "", SHRINKING),
+        ("merged images", "image", "x: n c h w; y: q c h w", "f: m c 3 3; a: m", (), "", SHRINKING),
+        ("summed convolutions", "image", "x: n c h w; y: n d h w", "f: m c 3 3; g: m d 3 3", (), "", SHRINKING),
+        ("scaled channels", "image", "x: n c h w; t: c 1 1", "f: m c 3 3; a: m; s: m 1 1", (*JOINS, *POOLING),
+         "m; m 1 1; m 1 1 1", SHRINKING),
+        ("scaled groups", "image", "x: n 2*c h w", "f: 2*m c 3 3; a: 2*m; s: 2*m 1 1", (*JOINS, *POOLING),
+         "2*m; 2*m 1 1; 2*m 1 1 1", GROUPING),
+        ("grouped", "image", "x y: n 2*c h w; s: ", "f g: 2*m c 3 3; a b: 2*m", POOLING, "", GROUPING),
+        ("paired groups", "image", "x y: n c h w", "f g: m c 3 3; a b: m", POOLING, "", GROUPING),
+        ("split images", "image matrix", "x: n+q c h w; s: ", "f: m c 3 3; g: m+p c 3 3; a: m; b: m+p", (), "",
+         SHRINKING),
+        ("pooled channels", "image", "x y: n c h w; z: n d h w; s: ", "", ("Conv",), "", POOLED),
+        ("pooled batch", "image", "x: n c h w; z: q c h w", "", ("Conv",), "", POOLED),
+        ("split pooled images", "image", "x: n+q c h w; y: n c+d h w", "", ("Conv",), "", POOLED),
+    )
+)  # fmt: skip
 
-POOLS: tuple[Pool, ...] = (*MATRICES, *MOVEMENTS, *WINDOWS)
+POINTWISE = _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2)
+
+POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, POINTWISE)

@@ -162,8 +162,11 @@ class Generaliser:
         rank = min(2, max(variable.type.rank for variable in rule.variables))
         able = [variable for variable in rule.variables if variable.type.rank >= max(rank, 1)]
         found: list[Rule] = []
+        widest = max(variable.type.rank for variable in rule.variables)
         for count in range(len(able), 0, -1):
             for chosen in combinations(able, count):
+                if any(one.type.rank == widest > 2 for one in able if one not in chosen):
+                    continue  # weights without a batch are matrices
                 starred = self._starred(rule, chosen)
                 if starred is not None:
                     found.append(self._with_fewer_axes(starred))

@@ -160,7 +160,7 @@ def test_two_convolutions_side_by_side_are_one_in_two_groups(discovered, covers)
 
 
 def test_what_is_false_for_some_sizes_groups_or_values_is_not_found(discovered, covers):
-    grouped = discovered("grouped, paired groups, merged kernels", "Conv, Concat, Split")
+    grouped = discovered("merged images, grouped", "Conv, Concat, Split")
     merged = pair(
         f"Conv(x, y; {GROUPED}), Conv(x, z; {GROUPED})", f"Conv(x, Concat(y, z; axis=-4); {GROUPED})", -3, "g*m, g*m"
     )
