@@ -7,7 +7,7 @@ from typing import Any
 
 from taso_opt.core.dims import Dim, Size, substitute
 from taso_opt.core.term import Apply, Item, Term
-from taso_opt.core.types import FLOATS, TensorType
+from taso_opt.core.types import FLOATS
 from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import Builder
 
@@ -62,35 +62,30 @@ class Matcher:
         types = self._builder.types(term)
         if len(types) != 1 or types[0].dtype not in FLOATS:
             return
-        if binding.get("#dtype", types[0].dtype) != types[0].dtype:
+        (kind,) = types
+        if binding.get("#dtype", kind.dtype) != kind.dtype or not pattern.may_fit(kind.shape):
             return
-        bound = self._fit(pattern, types[0], element, {**binding, name: term, "#dtype": types[0].dtype})
-        if bound is not None:
+        bound = {**binding, name: term, "#dtype": kind.dtype}
+        if self._fit(pattern, kind.shape, element, bound):
             yield bound
 
-    def _fit(self, pattern: Variable, kind: TensorType, element: int, binding: dict[str, Any]) -> Binding | None:
-        scheme, shape = pattern.shape, kind.shape
+    def _fit(self, pattern: Variable, shape: tuple[Dim, ...], element: int, binding: dict[str, Any]) -> bool:
+        """Note the sizes of a shape that may fit; False when one of them is bound to another already."""
+        scheme, at = pattern.shape, pattern.star
         if not scheme:
-            return binding if len(shape) <= 1 and all(dim == 1 for dim in shape) else None
-        stars = [at for at, dim in enumerate(scheme) if isinstance(dim, Size) and dim.is_star]
-        if stars:
-            (at,) = stars
-            after = len(scheme) - at - 1
-            if len(shape) < len(scheme) - 1:
-                return None
+            return True
+        if at is not None:
             star = scheme[at]
             assert isinstance(star, Size) and star.symbol is not None
-            middle = shape[at : len(shape) - after]
+            after = len(shape) - (len(scheme) - at - 1)
+            middle = shape[at:after]
             if binding.setdefault(star.symbol, middle) != middle:
-                return None
-            scheme = (*scheme[:at], *scheme[at + 1 :])
-            shape = (*shape[:at], *shape[len(shape) - after :])
-        if len(scheme) != len(shape):
-            return None
-        for wanted, found in zip(scheme, shape, strict=True):
-            if wanted is not None and not self._bind(wanted, found, element, binding):
-                return None
-        return binding
+                return False
+            scheme, shape = (*scheme[:at], *scheme[at + 1 :]), (*shape[:at], *shape[after:])
+        return all(
+            wanted is None or self._bind(wanted, found, element, binding)
+            for wanted, found in zip(scheme, shape, strict=True)
+        )
 
     def _bind(self, wanted: Dim, found: Dim, element: int, binding: dict[str, Any]) -> bool:
         """Note that a size of the pattern is this size; sums wait until their symbols are bound."""

@@ -7,9 +7,10 @@ variables and sizes of one element repeat for each element, the shared ones do n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
-from taso_opt.core.dims import Dim
+from taso_opt.core.dims import Dim, Size
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attributes
 from taso_opt.core.types import TensorType
@@ -23,6 +24,27 @@ class Variable:
     scheme: TensorType
     shape: tuple[Dim | None, ...]
     private: bool
+
+    @cached_property
+    def star(self) -> int | None:
+        """Where in `shape` any number of sizes may stand."""
+        return next((at for at, dim in enumerate(self.shape) if isinstance(dim, Size) and dim.is_star), None)
+
+    @cached_property
+    def fixed(self) -> tuple[tuple[int, int], ...]:
+        """The sizes that are numbers with their places, counted from the end behind the star."""
+        behind = -1 if self.star is None else self.star
+        places = ((at if at < behind else at - len(self.shape), dim) for at, dim in enumerate(self.shape))
+        return tuple((at, dim) for at, dim in places if isinstance(dim, int))
+
+    def may_fit(self, shape: tuple[Dim, ...]) -> bool:
+        """Whether the rank and the sizes that are numbers agree with a shape; cheap, and most often no."""
+        if not self.shape:
+            return len(shape) <= 1 and all(dim == 1 for dim in shape)
+        extra = len(shape) - len(self.shape)
+        if extra and (self.star is None or extra < -1):
+            return False
+        return all(shape[at] == dim for at, dim in self.fixed)
 
 
 @dataclass(frozen=True)

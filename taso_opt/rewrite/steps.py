@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,10 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
+from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rule
 from taso_opt.rewrite.match import Binding, Matcher
-from taso_opt.rewrite.pattern import CompiledRule, head
+from taso_opt.rewrite.pattern import CompiledRule, Pattern
 from taso_opt.spec.builder import Builder
 
 MAX_BINDINGS = 16
@@ -48,15 +48,10 @@ class Rewriter:
 
     def __init__(self, builder: Builder, rules: RuleSet) -> None:
         self._builder = builder
-        self._single: dict[str, list[tuple[CompiledRule, Matcher]]] = defaultdict(list)
-        self._merging: dict[str, list[tuple[CompiledRule, Matcher]]] = defaultdict(list)
-        for rule in rules.directed():
-            compiled = compile_rule(rule, builder)
-            root = head(compiled.source) if compiled is not None else None
-            if compiled is None or root is None:
-                continue
-            index = self._merging if compiled.merges else self._single
-            index[root].append((compiled, Matcher(builder, compiled.private_sizes)))
+        compiled = [found for rule in rules.directed() if (found := compile_rule(rule, builder)) is not None]
+        matchers = [(rule, Matcher(builder, rule.private_sizes)) for rule in compiled]
+        self._single = RuleIndex(((rule, matcher) for rule, matcher in matchers if not rule.merges), _source)
+        self._merging = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.merges), _source)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
         self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
         self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
@@ -97,7 +92,7 @@ class Rewriter:
 
     def _single_steps(self, term: Term) -> Iterator[Step]:
         seen = {term}
-        for rule, matcher in self._single.get(_head(term), ()):
+        for rule, matcher in self._single.candidates(term):
             for tried, binding in enumerate(matcher.match(rule.source, term)):
                 if tried == MAX_BINDINGS:
                     break
@@ -165,7 +160,7 @@ class Rewriter:
         return known
 
     def _find_elements(self, term: Term) -> Iterator[tuple[CompiledRule, _Element]]:
-        for rule, matcher in self._merging.get(_head(term), ()):
+        for rule, matcher in self._merging.candidates(term):
             for tried, binding in enumerate(matcher.match(rule.source, term)):
                 if tried == MAX_BINDINGS:
                     break
@@ -233,8 +228,8 @@ def _private_terms(element: _Element) -> list[Term]:
     return [value for _, value in sorted(private, key=_name) if hasattr(value, "digest")]
 
 
-def _head(term: Term) -> str:
-    return getattr(term, "operator", "Item" if hasattr(term, "index") else "")
+def _source(entry: tuple[CompiledRule, Matcher]) -> Pattern:
+    return entry[0].source
 
 
 def _is_private(name: str) -> bool:

@@ -1,0 +1,83 @@
+"""Tells from the operators at the top of a term which rules can match there, before any matching is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeAlias, TypeVar
+
+from taso_opt.core.term import Apply, Const, Item, Term, Var
+from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable, head
+
+DEPTH = 3
+"""Levels of operators that are looked at; sources of rules are seldom deeper."""
+
+Outline: TypeAlias = tuple[str, tuple["Outline", ...]]
+"""The operators of a term down to some depth: the root's and the outlines of its operands."""
+
+LEAF: Outline = ("", ())
+
+R = TypeVar("R")
+
+
+class RuleIndex(Generic[R]):
+    """Entries by what their pattern asks of the operators of a term; the answer is kept for each outline met."""
+
+    def __init__(self, entries: Iterable[R], pattern: Callable[[R], Pattern]) -> None:
+        self._pattern = pattern
+        self._by_head: dict[str, list[R]] = {}
+        for entry in entries:
+            root = head(pattern(entry))
+            if root is not None:
+                self._by_head.setdefault(root, []).append(entry)
+        self._found: dict[Outline, tuple[R, ...]] = {}
+        self._outlines: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
+
+    def candidates(self, term: Term) -> tuple[R, ...]:
+        """The entries whose pattern may match the term, in the order given."""
+        outline = self._outline(term, DEPTH)
+        found = self._found.get(outline)
+        if found is None:
+            entries = self._by_head.get(outline[0], ())
+            found = tuple(entry for entry in entries if may_fit(self._pattern(entry), outline, DEPTH))
+            self._found[outline] = found
+        return found
+
+    def _outline(self, term: Term, depth: int) -> Outline:
+        known = self._outlines[depth].get(term)
+        if known is None:
+            known = self._drawn(term, depth)
+            self._outlines[depth][term] = known
+        return known
+
+    def _drawn(self, term: Term, depth: int) -> Outline:
+        match term:
+            case Var() | Const():
+                return LEAF
+            case Item(inner):
+                return "Item", ((self._outline(inner, depth - 1),) if depth > 1 else ())
+            case Apply(operator, args):
+                return operator, (tuple(self._outline(argument, depth - 1) for argument in args) if depth > 1 else ())
+
+
+def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:
+    """Whether the operators that a pattern asks for are there, as far as the outline shows them."""
+    if isinstance(pattern, Variable | Fold) or depth == 0:
+        return True
+    operator, below = outline
+    if head(pattern) != operator:
+        return False
+    if depth == 1:
+        return True
+    match pattern:
+        case Application(_, args, _, commutative):
+            if len(args) != len(below):
+                return False
+            orders = (below, below[::-1]) if commutative else (below,)
+            return any(all(map(may_fit, args, order, (depth - 1,) * len(args))) for order in orders)
+        case Join(inner):
+            return len(below) > 1 and all(may_fit(inner, part, depth - 1) for part in below)
+        case Output(inner):
+            return may_fit(inner, below[0], depth - 1)
+        case Part(inner):
+            split, under = below[0]
+            return split == "Split" and (depth == 2 or may_fit(inner, under[0], depth - 2))
