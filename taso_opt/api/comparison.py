@@ -43,7 +43,7 @@ def compare(
             require_loadable(model, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
         tell("comparing outputs")
-        (found,) = agreement(process, reference.path, [other.path], feeds, run)
+        found = agreement(process, reference.path, other.path, feeds, run)
         tell("timing both models")
         request = CompareLatency(reference.path, (other.path,), feeds[0], run, rounds=chosen.rounds)
         latency = compare_latency(process, request)

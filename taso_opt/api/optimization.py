@@ -42,11 +42,11 @@ from taso_opt.spec.rule_file import read_rules
 FINALISTS = 3
 """How many plans are measured whole: the cheapest for different numbers of rules; predictions rank them roughly."""
 
-FINALS_LIMIT_S = 15.0
 LEAST_PREDICTED_GAIN = 0.01
 """A plan that promises less is not worth measuring: neither the prediction nor the measurement is that exact."""
 
 NOTHING_FOUND = "no rewriting is predicted to be faster by more than 1%"
+NONE_RUNS = "the runtime runs none of the rewritten models"
 NOT_AHEAD = "the best rewriting is not ahead of the original by more than the noise"
 
 
@@ -132,12 +132,14 @@ def _contest(job: Job, draft: Record, plans: list[Plan]) -> Record:
     with TemporaryDirectory(prefix="tasoopt-") as folder:
         finalists = [Path(folder) / f"candidate{number}.onnx" for number in range(len(results))]
         for result, place in zip(results, finalists, strict=True):
-            save_atomically(result, place, original=path)
-        finals = hold_finals(job.process, path, finalists, feeds, job.run, FINALS_LIMIT_S)
+            save_atomically(result, place, original=path, durable=False)
+        finals = hold_finals(job.process, path, finalists, feeds, job.run)
+    if finals is None:
+        return _unchanged(job, replace(draft, reason=NONE_RUNS))
     measured = with_measurement(draft, finals)
-    if finals.winner is None:
+    if not finals.won:
         return _unchanged(job, replace(measured, reason=NOT_AHEAD))
-    winner, plan = results[finals.winner], plans[finals.winner]
+    winner, plan = results[finals.number], plans[finals.number]
     save_atomically(winner, job.output, original=path, force=job.settings.force)
     return replace(
         measured,

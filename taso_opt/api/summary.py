@@ -35,31 +35,18 @@ def measured_speedup(comparison: LatencyComparison, contestant: Contestant) -> M
 
 
 def with_measurement(record: Record, finals: Finals) -> Record:
-    """The record with what the finals measured: of the winner, or of the best candidate when nothing won."""
-    number = finals.winner if finals.winner is not None else _fastest(finals.latency)
-    if number is None:
-        return record
-    latency, contestant = finals.latency, finals.contestant(number)
-    agreement = finals.agreements[number]
+    """The record with what the finals measured."""
+    latency = finals.latency
     return replace(
         record,
         clock=latency.clock,
         latency_before=measured_latency(latency, latency.original),
-        latency_after=measured_latency(latency, contestant.latency),
-        speedup=measured_speedup(latency, contestant),
-        max_abs_error=agreement.max_abs,
-        max_rel_error=agreement.max_rel,
-        warnings=agreement.warnings,
+        latency_after=measured_latency(latency, finals.finalist.latency),
+        speedup=measured_speedup(latency, finals.finalist),
+        max_abs_error=finals.agreement.max_abs,
+        max_rel_error=finals.agreement.max_rel,
+        warnings=finals.agreement.warnings,
     )
-
-
-def _fastest(latency: LatencyComparison) -> int | None:
-    ratios = [
-        (latency.corrected(candidate), -number)
-        for number, candidate in enumerate(latency.candidates)
-        if isinstance(candidate, Contestant)
-    ]
-    return -max(ratios)[1] if ratios else None
 
 
 def applied_rules(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:

@@ -34,29 +34,36 @@ CHUNK = 1 << 22
 
 
 def save_atomically(
-    proto: ModelProto, out: Path, *, original: Path, force: bool = False, inline_limit: int = INLINE_LIMIT
+    proto: ModelProto,
+    out: Path,
+    *,
+    original: Path,
+    force: bool = False,
+    durable: bool = True,
+    inline_limit: int = INLINE_LIMIT,
 ) -> None:
     """Write a model made from the file `original` to `out`: all of it or nothing, at any moment.
 
     External tensors keep their references when `out` is in the same folder, else their data goes to `<out>.data`;
     inline tensors go there too when together they pass `inline_limit` bytes. Raises UsageError when `out` exists and
-    `force` is not set, when it is the original file under any name, or when its folder cannot be written.
+    `force` is not set, when it is the original file under any name, or when its folder cannot be written. Without
+    `durable` it does not wait for the disk: for files that are soon deleted.
     """
     check_output(out, original, force)
     _check_no_data(out, proto, original)
     moved = _tensors_to_move(proto, out, original, inline_limit)
     if not moved:
-        _replace_with_bytes(out, _serialized(proto))
+        _replace_with_bytes(out, _serialized(proto), durable)
         return
     result = ModelProto()
     result.CopyFrom(proto)
     data = _data_path(out, proto, original, force)
-    with _replacing(data) as stream:
+    with _replacing(data, durable) as stream:
         for at, tensor in enumerate(all_tensors(result)):
             if at in moved:
                 _move(tensor, stream, original.parent, data.name)
         out.unlink(missing_ok=True)
-    _replace_with_bytes(out, _serialized(result))
+    _replace_with_bytes(out, _serialized(result), durable)
 
 
 def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool = False) -> None:
@@ -184,20 +191,21 @@ def _serialized(proto: ModelProto) -> bytes:
         raise InvalidInputError("expected a model of less than 2 GB beside its data, found a larger one") from error
 
 
-def _replace_with_bytes(path: Path, content: bytes) -> None:
-    with _replacing(path) as stream:
+def _replace_with_bytes(path: Path, content: bytes, durable: bool = True) -> None:
+    with _replacing(path, durable) as stream:
         stream.write(content)
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def _replacing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` when the block ends without an error, and leaves no trace otherwise."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                os.fsync(stream.fileno())
         os.replace(temporary, path)
     except OSError as error:
         raise UsageError(f"expected to write {path}, found: {error.strerror or error}") from error

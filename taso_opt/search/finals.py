@@ -25,6 +25,10 @@ from taso_opt.runtime.inputs import Array
 
 Feed = Mapping[str, Array]
 
+HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
+FINAL_LIMIT_S = 6.0
+"""Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -51,59 +55,66 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Finals:
-    """The measurement of all finalists, their agreement with the original, and the winner's number or None."""
+    """The measurement of the candidate that came first in the heat: its number, its agreement and whether it won."""
 
+    number: int
     latency: LatencyComparison
-    agreements: tuple[Agreement, ...]
-    winner: int | None
-
-    def contestant(self, number: int) -> Contestant:
-        """One finalist's latency; only finalists that ran have one."""
-        found = self.latency.candidates[number]
-        assert isinstance(found, Contestant), f"finalist {number} was not measured: {found.reason}"
-        return found
+    finalist: Contestant
+    agreement: Agreement
+    won: bool
 
 
 def hold_finals(
     process: RuntimeProcess,
     original: Model,
-    finalists: Sequence[Model],
+    candidates: Sequence[Model],
     feeds: Sequence[Feed],
     settings: RunSettings,
-    time_limit_s: float,
-) -> Finals:
-    """Compare and time the finalists; the winner is the fastest that is ahead by more than the control's noise.
+) -> Finals | None:
+    """Find the fastest candidate in a short heat, compare its outputs, and time it alone against the original.
 
-    Raises MismatchError when a finalist computes something else than the original: then a rule, a precondition or the
-    rewriting itself is wrong, and no result can be trusted.
+    It wins if it is ahead by more than the control's noise. The heat's figures are not used again: the best of several
+    noisy figures is mostly too good. None when no candidate runs. Raises MismatchError when the fastest computes
+    something else than the original: then a rule, a precondition or the rewriting itself is wrong.
     """
-    agreements = tuple(agreement(process, original, finalists, feeds, settings))
-    for number, found in enumerate(agreements):
-        if found.reasons:
-            raise MismatchError(f"candidate {number + 1} does not compute what the model computes: {found.reasons[0]}")
-    request = CompareLatency(original, tuple(finalists), feeds[0], settings, time_limit_s=time_limit_s)
+    number = _heat(process, original, candidates, feeds[0], settings)
+    if number is None:
+        return None
+    agreed = agreement(process, original, candidates[number], feeds, settings)
+    if agreed.reasons:
+        raise MismatchError(f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}")
+    request = CompareLatency(original, (candidates[number],), feeds[0], settings, time_limit_s=FINAL_LIMIT_S)
     latency = compare_latency(process, request)
-    return Finals(latency, agreements, _winner(latency))
+    finalist = latency.candidates[0]
+    if isinstance(finalist, Failed):
+        return None
+    return Finals(number, latency, finalist, agreed, latency.is_ahead(finalist))
+
+
+def _heat(
+    process: RuntimeProcess, original: Model, candidates: Sequence[Model], feed: Feed, settings: RunSettings
+) -> int | None:
+    """The number of the candidate that is fastest in a few rounds, None if none runs."""
+    if len(candidates) == 1:
+        return 0
+    request = CompareLatency(
+        original, tuple(candidates), feed, settings, HEAT_ROUNDS, HEAT_RECREATIONS, time_limit_s=HEAT_LIMIT_S
+    )
+    latency = compare_latency(process, request)
+    ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}
+    return max(ran, key=lambda number: latency.ratio(ran[number]).value, default=None)
 
 
 def agreement(
-    process: RuntimeProcess,
-    original: Model,
-    others: Sequence[Model],
-    feeds: Sequence[Feed],
-    settings: RunSettings,
-) -> list[Agreement]:
-    """How each model's outputs agree with the original's, judged by what the runtime's own optimizations change."""
+    process: RuntimeProcess, original: Model, other: Model, feeds: Sequence[Feed], settings: RunSettings
+) -> Agreement:
+    """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change."""
     reference = run_feeds(process, original, feeds, settings)
     plain = run_feeds(process, original, feeds, settings, optimization="none")
     tolerances = [yardstick(optimized, unoptimized) for optimized, unoptimized in zip(reference, plain, strict=True)]
-    warnings = _silent_outputs(reference)
-    found = []
-    for other in others:
-        outputs = run_feeds(process, other, feeds, settings)
-        comparisons = (compare_outputs(*case) for case in zip(reference, outputs, tolerances, strict=True))
-        found.append(Agreement(tuple(comparisons), warnings))
-    return found
+    outputs = run_feeds(process, other, feeds, settings)
+    comparisons = (compare_outputs(*case) for case in zip(reference, outputs, tolerances, strict=True))
+    return Agreement(tuple(comparisons), _silent_outputs(reference))
 
 
 def _silent_outputs(reference: Sequence[Sequence[Array]]) -> tuple[str, ...]:
@@ -113,12 +124,3 @@ def _silent_outputs(reference: Sequence[Sequence[Array]]) -> tuple[str, ...]:
     reactions = sensitivity(reference[0], reference[1])
     silent = [reaction.index for reaction in reactions if not reaction.reacts]
     return tuple(f"output {index} does not react to the inputs: its agreement is weak evidence" for index in silent)
-
-
-def _winner(latency: LatencyComparison) -> int | None:
-    ahead = [
-        (latency.corrected(candidate), -number)
-        for number, candidate in enumerate(latency.candidates)
-        if not isinstance(candidate, Failed) and latency.is_ahead(candidate)
-    ]
-    return -max(ahead)[1] if ahead else None
