@@ -20,7 +20,7 @@ from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.indices import names_in
 from taso_opt.verify.index_functions.layout import merged, places
-from taso_opt.verify.index_functions.show import shown
+from taso_opt.verify.index_functions.show import inequality, shown
 from taso_opt.verify.verdict import Unknown
 
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError)
@@ -73,7 +73,7 @@ def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequen
     stranger = _stranger(builder, roots)
     if stranger is not None or len(source) != len(target):
         return Unknown(stranger or "the sides have different numbers of outputs")
-    xp = IndexArrays(Facts(_least_values(roots)))
+    xp = IndexArrays(Facts(least_values(roots)))
     try:
         _suppose_conditions(builder, xp.facts, roots)
         leaves: dict[Term, Any] = {
@@ -88,7 +88,7 @@ def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequen
         return Unknown(str(error))
     except UNREADABLE as error:
         return Unknown(f"a meaning cannot be read with symbolic sizes: {error}")
-    conditions = tuple(f"{one.reason}: {one.margin} >= 0" for one in xp.facts.conditions)
+    conditions = tuple(f"{one.reason}: {inequality(one.margin)}" for one in xp.facts.conditions)
     return ProvedForAllSizes(1, conditions, tuple(xp.used))
 
 
@@ -115,7 +115,7 @@ def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
     return None
 
 
-def _least_values(roots: Iterable[Term]) -> dict[str, int]:
+def least_values(roots: Iterable[Term]) -> dict[str, int]:
     """0 for symbols that occur in pads alone; everything else is at least 1."""
     pads: set[str] = set()
     others: set[str] = set()

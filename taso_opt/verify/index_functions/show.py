@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from taso_opt.core.dims import Dim
 from taso_opt.verify.index_functions.elements import (
     Access,
     Amount,
@@ -15,6 +16,7 @@ from taso_opt.verify.index_functions.elements import (
     Product,
     Reciprocal,
 )
+from taso_opt.verify.index_functions.indices import polynomial, terms_of
 
 LENGTH = 400
 
@@ -23,6 +25,13 @@ def shown(element: Element) -> str:
     """An element as text of bounded length."""
     text = _element(element)
     return text if len(text) <= LENGTH else text[:LENGTH] + "..."
+
+
+def inequality(margin: Dim) -> str:
+    """That a size is not negative, without minus signs: `k >= p+1`."""
+    positive = polynomial(tuple((names, scale) for names, scale in terms_of(margin) if scale > 0))
+    negative = polynomial(tuple((names, -scale) for names, scale in terms_of(margin) if scale < 0))
+    return f"{positive} >= {negative}"
 
 
 def _element(element: Element) -> str:
@@ -46,11 +55,11 @@ def _factor(factor: Factor) -> str:
         case Amount(name):
             return name
         case Guard(margin):
-            return f"({margin} >= 0)"
+            return f"({inequality(margin)})"
         case Image(function, argument):
             return f"{function}({_element(argument)})"
         case Lowered(margins, inner):
-            return f"({_element(inner)} where {', '.join(f'{margin} >= 0' for margin in margins)})"
+            return f"({_element(inner)} where {', '.join(map(inequality, margins))})"
         case Greatest(bound, inner):
             return f"({_bound('greatest', bound)}{_element(inner)})"
         case Reciprocal(inner):
