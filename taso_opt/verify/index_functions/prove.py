@@ -53,10 +53,13 @@ def prove_axiom(axiom: Axiom, library: SpecLibrary) -> Answer:
         if isinstance(answer, Unknown):
             return Unknown(f"{answer.reason} in {format_rule(Rule(instance.left, instance.right))}")
         answers.append(answer)
-    if not answers:
-        return Unknown("it has no instances")
+    return in_all(answers) if answers else Unknown("it has no instances")
+
+
+def in_all(answers: Sequence[ProvedForAllSizes]) -> ProvedForAllSizes:
+    """The proofs of several instances as one."""
     return ProvedForAllSizes(
-        len(answers),
+        sum(answer.instances for answer in answers),
         tuple(dict.fromkeys(text for answer in answers for text in answer.conditions)),
         tuple(dict.fromkeys(text for answer in answers for text in answer.facts)),
     )
