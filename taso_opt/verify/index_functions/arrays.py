@@ -37,6 +37,9 @@ from taso_opt.verify.index_functions.summation import summed_over
 
 Place: TypeAlias = Sequence[Dim]
 
+MAX_ACCESSES = 5_000
+"""Elements of variables that one proof may read; axioms read a dozen, and only a hostile rule reads thousands."""
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -57,12 +60,16 @@ class IndexArrays:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.used: dict[str, None] = {}
+        self._accesses = 0
 
     def variable(self, name: str, shape: Sequence[Dim]) -> Tensor:
         """A tensor of unknowns."""
         sizes = tuple(shape)
 
         def element(place: Place) -> Element:
+            self._accesses += 1
+            if self._accesses > MAX_ACCESSES:
+                raise TypeMismatch(f"expected elements that read at most {MAX_ACCESSES} others, found more")
             return lone(Access(name, tuple(0 if n == 1 else i for i, n in zip(place, sizes, strict=True))))
 
         return Tensor(sizes, tuple(map(plain, sizes)), element)

@@ -15,6 +15,9 @@ from taso_opt.verify.index_functions.indices import replaced, terms_of
 MAX_TERMS = 1024
 """A product of sums grows exponentially; nothing but a hostile rule comes near this."""
 
+MAX_FACTORS = 128
+"""And so does a product of products."""
+
 Bound: TypeAlias = tuple[tuple[str, Dim], ...]
 """Index variables with their number of values; each runs from 0."""
 
@@ -132,12 +135,13 @@ def multiplied(x: Element, y: Element) -> Element:
     assert not any(name in taken for one in y.products for name, _ in one.bound), "expected fresh bound variables"
     if len(x.products) * len(y.products) > MAX_TERMS:
         raise TypeMismatch(f"expected elements of at most {MAX_TERMS} products, found more")
-    return Element(
-        tuple(
-            Product(a.coefficient * b.coefficient, a.bound + b.bound, a.factors + b.factors)
-            for a, b in product(x.products, y.products)
-        )
+    products = tuple(
+        Product(a.coefficient * b.coefficient, a.bound + b.bound, a.factors + b.factors)
+        for a, b in product(x.products, y.products)
     )
+    if any(len(one.factors) > MAX_FACTORS for one in products):
+        raise TypeMismatch(f"expected products of at most {MAX_FACTORS} factors, found more")
+    return Element(products)
 
 
 def summed(element: Element, bound: Bound) -> Element:

@@ -14,7 +14,11 @@ from taso_opt.verify.sizes import QUOTIENT, quotient, write_dim
 RESOURCE_LIMIT = 300_000
 """What Z3 may spend on one inequality, in its own units: some tens of milliseconds."""
 
+MAX_QUESTIONS = 100
+"""How often one proof may ask Z3; axioms ask a few times."""
+
 MAX_STEPS = 64
+"""How many names are put in one after the other; sizes have far fewer."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Facts:
         self._ranges: dict[str, Dim] = {}
         self._proved: set[Dim] = set()
         self._margins: set[Dim] = set()
+        self._questions = 0
         self.conditions: dict[Condition, None] = {}
 
     def fresh(self, size: Dim) -> Dim:
@@ -130,6 +135,9 @@ class Facts:
         return _all_nonnegative(shifted)
 
     def _by_z3(self, margin: Dim) -> bool:
+        self._questions += 1
+        if self._questions > MAX_QUESTIONS:
+            return False
         writer = _Writer(self._least, self._ranges)
         solver = z3.Solver()
         solver.set("rlimit", RESOURCE_LIMIT)

@@ -23,7 +23,7 @@ from taso_opt.verify.index_functions.layout import merged, places
 from taso_opt.verify.index_functions.show import inequality, shown
 from taso_opt.verify.verdict import Unknown
 
-UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError)
+UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError, RecursionError)
 """What a meaning raises on symbolic sizes when it calculates with them outside the array module."""
 
 
@@ -79,9 +79,7 @@ def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequen
     xp = IndexArrays(Facts(least_values(roots)))
     try:
         _suppose_conditions(builder, xp.facts, roots)
-        leaves: dict[Term, Any] = {
-            term: xp.variable(term.name, term.type.shape) for term in postorder(roots) if isinstance(term, Var | Const)
-        }
+        leaves = _leaves(xp, roots)
         values: list[Any] = evaluate(builder, xp, roots, leaves)  # type: ignore[arg-type]
         for place, (left, right) in enumerate(zip(values[: len(source)], values[len(source) :], strict=True)):
             reason = _difference(xp, left, right)
@@ -108,6 +106,13 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
         if ours != theirs:
             return f"at {list(place)} one side is {shown(ours)}, the other {shown(theirs)}"
     return None
+
+
+def _leaves(xp: IndexArrays, roots: Iterable[Term]) -> dict[Term, Any]:
+    """A tensor of unknowns for each variable and constant."""
+    found = [term for term in postorder(roots) if isinstance(term, Var | Const)]
+    assert len({repr(term) for term in found}) == len(found), "expected leaves of different names"
+    return {term: xp.variable(repr(term), term.type.shape) for term in found}
 
 
 def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
