@@ -29,11 +29,11 @@ from taso_opt.verify.index_functions.elements import (
     multiplied,
     only_factor,
     scaled,
+    summed,
 )
 from taso_opt.verify.index_functions.facts import Facts
-from taso_opt.verify.index_functions.layout import Layout, between, crossed, joined, merged, places, plain
+from taso_opt.verify.index_functions.layout import Layout, between, crossed, cut_by_terms, joined, merged, places, plain
 from taso_opt.verify.index_functions.reshaping import groups, source_place
-from taso_opt.verify.index_functions.summation import summed_over
 
 Place: TypeAlias = Sequence[Dim]
 
@@ -113,7 +113,7 @@ class IndexArrays:
         first = place * shares.strides[axis] - shares.pads[axis]
         ((tap, bound),) = places(self.facts, [plain(width)])
         inside = [_guard(self.facts, margin) for margin in _margins(first + tap[0], shares.sizes[axis])]
-        count = canonical(summed_over(self.facts, multiplied(*inside), bound))
+        count = canonical(summed(multiplied(*inside), bound))
         last, end = first + width - 1, shares.sizes[axis] - 1
         proper = all(self.facts.proves(margin) for margin in (end, last, end - first, width - 1))
         return lone(Reciprocal(count, proper))
@@ -155,10 +155,10 @@ class IndexArrays:
 
         def element(place: Place) -> Element:
             total = ZERO
-            for indices, bound in places(self.facts, [layouts[name] for name in inner]):
+            for indices, bound in places(self.facts, [cut_by_terms(layouts[name]) for name in inner]):
                 where = dict(zip((*outs, *inner), (*place, *indices), strict=True))
                 factors = [_picked(tensor, axes, where) for tensor, axes in zip((x, y), names, strict=True)]
-                total = added(total, summed_over(self.facts, multiplied(*factors), bound))
+                total = added(total, summed(multiplied(*factors), bound))
             return total
 
         return Tensor(tuple(sizes[name] for name in outs), tuple(layouts[name] for name in outs), element)
@@ -167,8 +167,8 @@ class IndexArrays:
         """Sum over axes counted from the end, which disappear."""
 
         def total(whole: Callable[[Place], Element]) -> Element:
-            walks = places(self.facts, [x.layouts[axis] for axis in sorted(axes)])
-            return added(*(summed_over(self.facts, whole(indices), bound) for indices, bound in walks))
+            walks = places(self.facts, [cut_by_terms(x.layouts[axis]) for axis in sorted(axes)])
+            return added(*(summed(whole(indices), bound) for indices, bound in walks))
 
         return _reduced(x, axes, total)
 
@@ -242,7 +242,10 @@ class IndexArrays:
         full = [(0, 0)] * (rank - len(widths)) + list(widths)
         padded = [axis for axis in range(rank) if full[axis] != (0, 0)]
         shape = tuple(begin + size + end for (begin, end), size in zip(full, x.shape, strict=True))
-        layouts = tuple(plain(size) if axis in padded else x.layouts[axis] for axis, size in enumerate(shape))
+        layouts = tuple(
+            joined([plain(begin), layout, plain(end)]) if (begin, end) != (0, 0) else layout
+            for (begin, end), layout in zip(full, x.layouts, strict=True)
+        )
 
         def element(place: Place) -> Element:
             inner = [index - begin for index, (begin, _) in zip(place, full, strict=True)]

@@ -51,14 +51,6 @@ class Facts:
         self._ranges[name] = size
         return symbol(name)
 
-    def size_of(self, name: str) -> Dim:
-        """How many values an index variable takes."""
-        return self._ranges[name]
-
-    def is_index(self, name: str) -> bool:
-        """Whether a name is an index variable, not a size."""
-        return name in self._ranges
-
     def suppose(self, margin: Dim, reason: str) -> None:
         """Take for granted that a size is not negative, because an operator is defined only then."""
         if not self._bounded(margin):
@@ -116,7 +108,7 @@ class Facts:
             return _less_quotient(rest, factor, name)
         last = self._ranges[name] - 1
         lone = last.symbol if isinstance(last, Size) else None
-        if lone is not None and lone.startswith(QUOTIENT):
+        if lone is not None and lone.startswith(QUOTIENT) and self._is_natural(lone):
             lower = _less_quotient(rest, factor, lone)
             if lower is not None:
                 return lower

@@ -14,7 +14,7 @@ from taso_opt.core.dims import Dim
 from taso_opt.core.dims import product as size_of
 from taso_opt.verify.index_functions.elements import Bound
 from taso_opt.verify.index_functions.facts import Facts
-from taso_opt.verify.index_functions.indices import names_of
+from taso_opt.verify.index_functions.indices import names_of, polynomial, terms_of
 
 Segment: TypeAlias = tuple[Dim, ...]
 Layout: TypeAlias = tuple[Segment, ...]
@@ -38,7 +38,7 @@ def length(layout: Layout) -> Dim:
 
 def joined(layouts: Sequence[Layout]) -> Layout:
     """One axis after the other."""
-    return tuple(segment for layout in layouts for segment in layout)
+    return tuple(segment for layout in layouts for segment in layout if segment != (0,))
 
 
 def crossed(layouts: Sequence[Layout]) -> Layout:
@@ -94,6 +94,18 @@ def merged(left: Layout, right: Layout) -> Layout:
         else:
             return left
     return left if a or b else tuple(found)
+
+
+def cut_by_terms(layout: Layout) -> Layout:
+    """Segments of size n+p, or 2*m, as n and p, or m and m: how a sum over them is written on both sides alike."""
+    return tuple(part for segment in layout for part in (_terms(segment[0]) if len(segment) == 1 else (segment,)))
+
+
+def _terms(size: Dim) -> Layout:
+    terms = terms_of(size)
+    if any(not names or not 1 <= count <= MAX_COPIES for names, count in terms):
+        return plain(size)
+    return tuple((polynomial(((names, 1),)),) for names, count in terms for _ in range(count))
 
 
 def _is_positive(size: Dim) -> bool:

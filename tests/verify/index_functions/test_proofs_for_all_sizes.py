@@ -162,6 +162,12 @@ TRUE = {
     "a pointwise convolution is a product": "Reshape(Conv(x, f; dilations=(1, 1), group=1, pads=(0, 0, 0, 0),"
     " strides=(1, 1)); shape=(n, m, h*w)) = MatMul(Reshape(f; shape=(m, c)), Reshape(x; shape=(n, c, h*w)))"
     " where x[n, c, h, w], f[m, c, 1, 1]",
+    "a product is a sum of products of parts": "MatMul(x, y) = Add(MatMul(Split(x; axis=-1, sizes=(n, p))[0],"
+    " Split(y; axis=-2, sizes=(n, p))[0]), MatMul(Split(x; axis=-1, sizes=(n, p))[1],"
+    " Split(y; axis=-2, sizes=(n, p))[1])) where x[m, n+p], y[n+p, k]",
+    "halves of channels are added": f"Conv(x, f; {CONV}) = Add(Conv({PARTS.format('x', 'c, c', 0)},"
+    f" {PARTS.format('f', 'c, c', 0)}; {CONV}), Conv({PARTS.format('x', 'c, c', 1)}, {PARTS.format('f', 'c, c', 1)};"
+    f" {CONV})) where x[n, 2*c, h, w], f[m, 2*c, 3, 3]",
     "three squares": "Mul(Sub(x, y), Add(x, y)) = Sub(Mul(x, x), Mul(y, y)) where x[*a], y[*a]",
 }
 
