@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
 from taso_opt.core.dims import Dim, divide
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.operator import ScalarFunction
-from taso_opt.spec.shapes import is_star
 from taso_opt.spec.windows import WindowShares
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import (
@@ -34,20 +31,10 @@ from taso_opt.verify.index_functions.elements import (
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.layout import Layout, between, crossed, cut_by_terms, joined, merged, places, plain
 from taso_opt.verify.index_functions.reshaping import groups, source_place
-
-Place: TypeAlias = Sequence[Dim]
+from taso_opt.verify.index_functions.tensors import Place, Tensor, common, elementwise, reduced, repeated
 
 MAX_ACCESSES = 5_000
 """Elements of variables that one proof may read; axioms read a dozen, and only a hostile rule reads thousands."""
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """Sizes, a layout for each axis, and the element at every place inside the sizes."""
-
-    shape: tuple[Dim, ...]
-    layouts: tuple[Layout, ...]
-    at: Callable[[Place], Element]
 
 
 class IndexArrays:
@@ -80,15 +67,15 @@ class IndexArrays:
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """Element-wise sum with broadcasting."""
-        return _elementwise(added, x, y)
+        return elementwise(added, x, y)
 
     def subtract(self, x: Tensor, y: Tensor) -> Tensor:
         """Element-wise difference with broadcasting."""
-        return _elementwise(lambda a, b: added(a, scaled(b, Fraction(-1))), x, y)
+        return elementwise(lambda a, b: added(a, scaled(b, Fraction(-1))), x, y)
 
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
         """Element-wise product with broadcasting."""
-        return _elementwise(multiplied, x, y)
+        return elementwise(multiplied, x, y)
 
     def scale(self, x: Tensor, factors: Fraction | WindowShares) -> Tensor:
         """Multiply by a rational number or by the shares of the last axes."""
@@ -149,7 +136,7 @@ class IndexArrays:
                 assert name in stars or sizes.get(name, size) == size, f"expected equal sizes in {subscripts}"
                 known = name in sizes
                 sizes[name], layouts[name] = (
-                    _common(sizes[name], layouts[name], size, layout) if known else (size, layout)
+                    common(sizes[name], layouts[name], size, layout) if known else (size, layout)
                 )
         inner = [name for name in sizes if name not in outs]
 
@@ -170,7 +157,7 @@ class IndexArrays:
             walks = places(self.facts, [cut_by_terms(x.layouts[axis]) for axis in sorted(axes)])
             return added(*(summed(whole(indices), bound) for indices, bound in walks))
 
-        return _reduced(x, axes, total)
+        return reduced(x, axes, total)
 
     def maximum(self, x: Tensor, axes: Sequence[int]) -> Tensor:
         """Greatest element over axes counted from the end, which disappear."""
@@ -180,7 +167,7 @@ class IndexArrays:
             inner = whole(indices)
             return lone(Greatest(bound, inner)) if bound else inner
 
-        return _reduced(x, axes, greatest)
+        return reduced(x, axes, greatest)
 
     def concatenate(self, parts: Sequence[Tensor], axis: int) -> Tensor:
         """Join along an axis counted from the end."""
@@ -275,54 +262,8 @@ class IndexArrays:
         return Tensor(shape, (*x.layouts[:-axes], *map(plain, shape[-2 * axes :])), element)
 
 
-def _elementwise(combined: Callable[[Element, Element], Element], x: Tensor, y: Tensor) -> Tensor:
-    longer, shorter = (x, y) if len(x.shape) >= len(y.shape) else (y, x)
-    pairs = list(zip(longer.shape, longer.layouts, strict=True))
-    first = len(longer.shape) - len(shorter.shape)
-    for axis, (size, layout) in enumerate(zip(shorter.shape, shorter.layouts, strict=True), start=first):
-        pairs[axis] = _common(*pairs[axis], size, layout)
-
-    def element(place: Place) -> Element:
-        return combined(*(tensor.at(_repeated(tensor, place)) for tensor in (x, y)))
-
-    return Tensor(tuple(size for size, _ in pairs), tuple(layout for _, layout in pairs), element)
-
-
-def _common(size: Dim, layout: Layout, other: Dim, other_layout: Layout) -> tuple[Dim, Layout]:
-    """The size and layout of two axes that broadcast."""
-    if 1 in (size, other) and (is_star(size) or is_star(other)):
-        # A star may stand for no axis at all: then the axis of size one would be one more than there is to repeat.
-        raise TypeMismatch(f"expected sizes that broadcast for every number of axes, found {size} and {other}")
-    if size == 1:
-        return other, other_layout
-    assert other in (1, size), f"expected sizes that broadcast, found {size} and {other}"
-    return size, layout if other == 1 else merged(layout, other_layout)
-
-
-def _repeated(tensor: Tensor, place: Place) -> Place:
-    """Where a broadcast tensor is read."""
-    tail = place[len(place) - len(tensor.shape) :]
-    return [0 if size == 1 else index for size, index in zip(tensor.shape, tail, strict=True)]
-
-
-def _reduced(x: Tensor, axes: Sequence[int], total: Callable[[Callable[[Place], Element]], Element]) -> Tensor:
-    """Axes counted from the end reduced by `total`, which gets the element as a function of their indices."""
-    rank = len(x.shape)
-    gone = sorted(axis + rank for axis in axes)
-    kept = [axis for axis in range(rank) if axis not in gone]
-
-    def element(place: Place) -> Element:
-        def whole(indices: Place) -> Element:
-            where = dict(zip((*kept, *gone), (*place, *indices), strict=True))
-            return x.at([where[axis] for axis in range(rank)])
-
-        return total(whole)
-
-    return Tensor(tuple(x.shape[axis] for axis in kept), tuple(x.layouts[axis] for axis in kept), element)
-
-
 def _picked(tensor: Tensor, axes: Sequence[str], where: dict[str, Dim]) -> Element:
-    return tensor.at(_repeated(tensor, [where[name] for name in axes]))
+    return tensor.at(repeated(tensor, [where[name] for name in axes]))
 
 
 def _batch(side: str, tensor: Tensor) -> int:

@@ -15,12 +15,13 @@ from taso_opt.spec.axiom import Axiom
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
-from taso_opt.verify.index_functions.arrays import IndexArrays, Tensor
+from taso_opt.verify.index_functions.arrays import IndexArrays
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.indices import names_in
 from taso_opt.verify.index_functions.layout import merged, places
 from taso_opt.verify.index_functions.show import inequality, shown
+from taso_opt.verify.index_functions.tensors import Tensor
 from taso_opt.verify.verdict import Unknown
 
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError, RecursionError)
