@@ -13,7 +13,7 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test rules check-rules bench ci clean
+.PHONY: help install demo format lint types imports sizes test rules check-rules axioms bench ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -60,6 +60,9 @@ rules: $(INSTALLED) ## discover and prove the rule library anew (about five minu
 
 check-rules: $(INSTALLED) ## re-check every proof of the committed rule library
 	@$(BIN)/tasoopt verify --check
+
+axioms: $(INSTALLED) ## prove every axiom for all sizes and write docs/axioms.md
+	@$(BIN)/python scripts/axiom_page.py
 
 bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
 	@$(BIN)/python scripts/bench.py

@@ -1,16 +1,11 @@
 """Average pooling over spatial axes in floor mode; whether padding counts is an attribute, as in ONNX."""
 
-from fractions import Fraction
-from functools import reduce
-
-import numpy as np
-
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
 from taso_opt.spec.joining import halves
-from taso_opt.spec.shapes import check_pooling_pads, window_outputs
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
+from taso_opt.spec.shapes import check_pooling_pads, pooling_conditions, window_outputs
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, WindowShares, padded, read_windows
 
 SQUARE = tuple(
     {"kernel": kernel, "strides": strides, "pads": pads, "count_include_pad": counted}
@@ -41,23 +36,8 @@ def infer(x, kernel, strides, pads, count_include_pad):
 
 def evaluate(xp, x, kernel, strides, pads, count_include_pad):
     windows = xp.windows(padded(xp, x, pads), kernel, strides, (1,) * len(kernel))
-    weights = _weights(xp.shape(x)[2:], kernel, strides, pads, count_include_pad)
-    return xp.scale(xp.sum(windows, tuple(range(-len(kernel), 0))), weights)
-
-
-def _weights(sizes, kernel, strides, pads, count_include_pad):
-    """One over the number of elements that each window averages."""
-    half = len(kernel)
-    counts = []
-    for axis, (size, width, stride) in enumerate(zip(sizes, kernel, strides, strict=True)):
-        begin, end = pads[axis], pads[axis + half]
-        starts = range(-begin, size + end - width + 1, stride)
-        if count_include_pad:
-            counts.append([width for _ in starts])
-        else:
-            counts.append([min(start + width, size) - max(start, 0) for start in starts])
-    total = reduce(np.multiply.outer, [np.array(count, dtype=object) for count in counts])
-    return np.vectorize(lambda count: Fraction(1, int(count)), otypes=[object])(total)
+    shares = WindowShares(xp.shape(x)[2:], kernel, strides, pads, bool(count_include_pad))
+    return xp.scale(xp.sum(windows, tuple(range(-len(kernel), 0))), shares)
 
 
 def read(op, node):
@@ -86,6 +66,7 @@ OPERATOR = Operator(
     spelling=Spelling(("AveragePool",), read, write),
     arity=1,
     choices={"image": SQUARE},
+    conditions=pooling_conditions,
 )
 
 

@@ -4,7 +4,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
 from taso_opt.spec.joining import halves
-from taso_opt.spec.shapes import check_pooling_pads, window_outputs
+from taso_opt.spec.shapes import check_pooling_pads, pooling_conditions, window_outputs
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
 
 SQUARE = tuple(
@@ -56,6 +56,7 @@ OPERATOR = Operator(
     spelling=Spelling(("MaxPool",), read, write),
     arity=1,
     choices={"image": SQUARE},
+    conditions=pooling_conditions,
 )
 
 

@@ -19,28 +19,37 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 REFUTED = 1
+UNPROVED = 1
 UNKNOWN = 5
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--check", is_flag=True, help="Re-check a rule library: FILE, or the one shipped.")
+@click.option("--axioms", is_flag=True, help="Prove every axiom of the spec library for all sizes.")
 @click.option("--strict", is_flag=True, help="Exit with 5 when an equation is neither proved nor refuted.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the library that the proved rules give.")
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), default=os.cpu_count() or 1, help="Processes [one for each core]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(file: Path | None, check: bool, strict: bool, output: Path | None, jobs: int, as_json: bool) -> int:
+def command(
+    file: Path | None, check: bool, axioms: bool, strict: bool, output: Path | None, jobs: int, as_json: bool
+) -> int:
     """Prove or refute the equations of FILE, one a line in text form; lines that begin with # are comments.
 
     Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
-    that was altered or has lost its proof.
+    that was altered or has lost its proof. With --axioms the laws that all proofs start from are proved from the
+    meanings of the operators: exit code 1 names each that is not.
     """
+    if axioms:
+        if check or strict or file is not None or output is not None:
+            raise UsageError("expected --axioms alone or with --json, found more")
+        return _axioms(as_json)
     if check and (output is not None or strict):
         raise UsageError("expected --check alone, found it with --output or --strict")
     if file is None and not check:
-        raise UsageError("expected a FILE of equations, or --check for the rule library, found neither")
+        raise UsageError("expected a FILE of equations, or --check or --axioms, found none of them")
     if check:
         return _check(file, jobs, as_json)
     assert file is not None
@@ -56,6 +65,30 @@ def _check(file: Path | None, jobs: int, as_json: bool) -> int:
         result = check_library(file, load_specs(), jobs, progress)
     click.echo(json.dumps(_check_document(result), indent=2) if as_json else _check_text(result))
     return REFUTED if result.failures else 0
+
+
+def _axioms(as_json: bool) -> int:
+    from dataclasses import asdict
+
+    from taso_opt.spec import load_specs
+    from taso_opt.verify.index_functions.axioms import prove_axioms
+    from taso_opt.verify.verdict import Unknown
+
+    unproved = instances = 0
+    entries = []
+    for name, answer in prove_axioms(load_specs()):
+        missing = isinstance(answer, Unknown)
+        unproved += missing
+        instances += 0 if isinstance(answer, Unknown) else answer.instances
+        entries.append({"axiom": name, "verdict": "unproved" if missing else "proved", **asdict(answer)})
+        if not as_json:
+            click.echo(f"unproved  {name}: {answer.reason}" if isinstance(answer, Unknown) else f"proved    {name}")
+    summary = {"proved": len(entries) - unproved, "unproved": unproved, "instances": instances}
+    if as_json:
+        click.echo(json.dumps({"schema_version": SCHEMA_VERSION, "axioms": entries, "summary": summary}, indent=2))
+    else:
+        click.echo(f"{summary['proved']} axioms proved for all sizes in {instances} instances, {unproved} unproved")
+    return UNPROVED if unproved else 0
 
 
 def _check_text(result: CheckResult) -> str:

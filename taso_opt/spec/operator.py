@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
+from taso_opt.core.dims import Dim
 from taso_opt.core.term import Apply, Attribute, Term
 from taso_opt.core.types import TensorType
 
@@ -105,7 +106,8 @@ class Operator:
     """One operator: `infer(*types, **attributes)`, `evaluate(xp, *arrays, **attributes)` and its ONNX spelling.
 
     `arity` None means one or more operands. `arithmetic` is False for pure data movement. `choices` names, for each
-    family of shapes, the attribute values that enumeration tries.
+    family of shapes, the attribute values that enumeration tries. `conditions(**attributes)` lists sizes that must not
+    be negative for the operator to be defined, each with the reason, besides those that its primitives ask for.
     """
 
     name: str
@@ -117,6 +119,7 @@ class Operator:
     arithmetic: bool = True
     outputs: int = 1
     choices: Mapping[str, Sequence[Mapping[str, Attribute]]] = field(default_factory=dict)
+    conditions: Callable[..., Sequence[tuple[Dim, str]]] | None = None
 
     def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
         """The types of all outputs; TypeMismatch when the operands do not fit."""

@@ -68,10 +68,17 @@ def window_outputs(
 
 
 def check_pooling_pads(kernel: Sequence[Dim], pads: Sequence[Dim]) -> None:
-    """Check that no window of a pooling operator can lie in the padding alone, as ONNX Runtime demands."""
-    for width, pad in zip((*kernel, *kernel), pads, strict=True):
-        if isinstance(width, int) and isinstance(pad, int) and pad >= width:
-            raise TypeMismatch(f"expected pads below the kernel size {width}, found {pad}")
+    """Check that no pad is as wide as the kernel, as ONNX Runtime demands of pooling operators."""
+    for margin, reason in pooling_conditions(kernel, pads):
+        if isinstance(margin, int) and margin < 0:
+            raise TypeMismatch(f"expected {reason}, found pads {list(pads)} and kernel {list(kernel)}")
+
+
+def pooling_conditions(kernel: Sequence[Dim], pads: Sequence[Dim], **_: object) -> list[tuple[Dim, str]]:
+    """What must not be negative so that a pooling operator is defined."""
+    return [
+        (width - 1 - pad, "pads below the kernel size") for width, pad in zip((*kernel, *kernel), pads, strict=True)
+    ]
 
 
 def _broadcast_dim(a: Dim, b: Dim) -> Dim:

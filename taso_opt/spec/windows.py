@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
 from typing import Any
+
+import numpy as np
 
 from taso_opt.core.dims import symbol
 from taso_opt.spec.operator import Array, ArrayModule, OnnxNode
@@ -22,6 +27,38 @@ def padded(xp: ArrayModule, x: Array, pads: Sequence[int], lowest: bool = False)
     """Pad the spatial axes; `pads` lists all begins, then all ends."""
     half = len(pads) // 2
     return xp.pad(x, list(zip(pads[:half], pads[half:], strict=True)), lowest=lowest)
+
+
+@dataclass(frozen=True)
+class WindowShares:
+    """One over the number of elements that each window averages; `np.asarray` makes a table of fractions of it.
+
+    Padding counts as elements or not. `sizes` are those of the image, `pads` lists all begins, then all ends.
+    """
+
+    sizes: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    padding_counts: bool
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        counts = [np.array(self._counts(axis), dtype=object) for axis in range(len(self.kernel))]
+        total = reduce(np.multiply.outer, counts)
+        shares: Array = np.vectorize(lambda count: Fraction(1, int(count)), otypes=[object])(total)
+        return shares if dtype is None else shares.astype(dtype)
+
+    def _counts(self, axis: int) -> list[int]:
+        size, width, begin, end = (
+            self.sizes[axis],
+            self.kernel[axis],
+            self.pads[axis],
+            self.pads[axis - len(self.sizes)],
+        )
+        starts = range(-begin, size + end - width + 1, self.strides[axis])
+        if self.padding_counts:
+            return [width for _ in starts]
+        return [min(start + width, size) - max(start, 0) for start in starts]
 
 
 def read_windows(node: OnnxNode, kernel: Sequence[int]) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ def plain_symbols(dim: Dim) -> Iterator[str]:
     if isinstance(dim, Size):
         for name in dim.symbols():
             if name.startswith(QUOTIENT):
-                for part in _quotient(name):
+                for part in quotient(name):
                     yield from plain_symbols(part)
             else:
                 yield name
@@ -39,12 +39,12 @@ def plain_symbols(dim: Dim) -> Iterator[str]:
 def _write_symbol(name: str, write_symbol: Callable[[str], Any]) -> Any:
     if not name.startswith(QUOTIENT):
         return write_symbol(name)
-    dividend, divisor = _quotient(name)
+    dividend, divisor = quotient(name)
     return write_dim(dividend, write_symbol) / write_dim(divisor, write_symbol)
 
 
-def _quotient(name: str) -> tuple[Dim, Dim]:
-    """Dividend and divisor of `floor((a)/(b))`."""
+def quotient(name: str) -> tuple[Dim, Dim]:
+    """Dividend and divisor of a symbol named `floor((a)/(b))`."""
     inner = name[len(QUOTIENT) : -len("))")]
     depth = 0
     for at, character in enumerate(inner):

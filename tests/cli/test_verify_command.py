@@ -99,3 +99,29 @@ def test_a_mistake_is_one_line_and_an_exit_code(run, tmp_path, monkeypatch, argu
     found, out, error = run(*arguments)
     assert (found, out) == (code, "")
     assert message in error and len(error.splitlines()) == 1
+
+
+def test_every_axiom_is_proved_with_one_line_each_and_a_total(run):
+    code, out, _ = run("verify", "--axioms")
+    *lines, total = out.splitlines()
+    assert code == 0
+    assert "proved    matmul_is_associative" in lines and "proved    add_is_commutative" in lines
+    assert all(line.startswith("proved ") for line in lines)
+    assert total.startswith(f"{len(lines)} axioms proved for all sizes in ") and total.endswith(", 0 unproved")
+
+
+def test_an_axiom_that_is_not_proved_sets_the_exit_code(run, monkeypatch):
+    from taso_opt.verify.index_functions import axioms
+    from taso_opt.verify.verdict import Unknown
+
+    monkeypatch.setattr(axioms, "prove_axioms", lambda library: [("a_false_law", Unknown("the sides differ"))])
+    code, out, _ = run("verify", "--axioms", "--json")
+    document = json.loads(out)
+    assert code == 1
+    assert document["summary"] == {"proved": 0, "unproved": 1, "instances": 0}
+    assert document["axioms"] == [{"axiom": "a_false_law", "verdict": "unproved", "reason": "the sides differ"}]
+
+
+def test_axioms_are_proved_alone(run):
+    code, _, err = run("verify", "--axioms", "--check")
+    assert code == 2 and "expected --axioms alone" in err

@@ -1,0 +1,307 @@
+"""The array module whose tensors are index functions: meanings run on them unchanged, for all sizes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from taso_opt.core.dims import Dim, divide
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec.operator import ScalarFunction
+from taso_opt.spec.windows import WindowShares
+from taso_opt.verify.index_functions.canonical import canonical
+from taso_opt.verify.index_functions.elements import (
+    ONE,
+    ZERO,
+    Access,
+    Element,
+    Greatest,
+    Guard,
+    Image,
+    Lowered,
+    Reciprocal,
+    added,
+    amount,
+    lone,
+    multiplied,
+    only_factor,
+    scaled,
+    summed,
+)
+from taso_opt.verify.index_functions.facts import Facts
+from taso_opt.verify.index_functions.layout import Layout, between, crossed, cut_by_terms, joined, merged, places, plain
+from taso_opt.verify.index_functions.reshaping import groups, source_place
+from taso_opt.verify.index_functions.tensors import Place, Tensor, common, elementwise, reduced, repeated
+
+MAX_ACCESSES = 5_000
+"""Elements of variables that one proof may read; axioms read a dozen, and only a hostile rule reads thousands."""
+
+
+class IndexArrays:
+    """The primitives of meanings over tensors of symbolic sizes.
+
+    A primitive records what it needs to be defined, as that a window fits into its image, in `facts`, and the
+    declared facts of scalar functions that it uses in `used`.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.used: dict[str, None] = {}
+        self._accesses = 0
+
+    def variable(self, name: str, shape: Sequence[Dim]) -> Tensor:
+        """A tensor of unknowns."""
+        sizes = tuple(shape)
+
+        def element(place: Place) -> Element:
+            self._accesses += 1
+            if self._accesses > MAX_ACCESSES:
+                raise TypeMismatch(f"expected elements that read at most {MAX_ACCESSES} others, found more")
+            return lone(Access(name, tuple(0 if n == 1 else i for i, n in zip(place, sizes, strict=True))))
+
+        return Tensor(sizes, tuple(map(plain, sizes)), element)
+
+    def shape(self, x: Tensor) -> tuple[Dim, ...]:
+        """The sizes."""
+        return x.shape
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """Element-wise sum with broadcasting."""
+        return elementwise(added, x, y)
+
+    def subtract(self, x: Tensor, y: Tensor) -> Tensor:
+        """Element-wise difference with broadcasting."""
+        return elementwise(lambda a, b: added(a, scaled(b, Fraction(-1))), x, y)
+
+    def multiply(self, x: Tensor, y: Tensor) -> Tensor:
+        """Element-wise product with broadcasting."""
+        return elementwise(multiplied, x, y)
+
+    def scale(self, x: Tensor, factors: Fraction | WindowShares) -> Tensor:
+        """Multiply by a rational number or by the shares of the last axes."""
+        if isinstance(factors, Fraction):
+            return Tensor(x.shape, x.layouts, lambda place: scaled(x.at(place), factors))
+        axes = len(factors.kernel)
+
+        def element(place: Place) -> Element:
+            shares = (self._share(factors, axis, place[axis - axes]) for axis in range(axes))
+            total = x.at(place)
+            for share in shares:
+                total = multiplied(total, share)
+            return total
+
+        return Tensor(x.shape, x.layouts, element)
+
+    def _share(self, shares: WindowShares, axis: int, place: Dim) -> Element:
+        """One over the number of elements of the image in one window along one axis."""
+        width = shares.kernel[axis]
+        if shares.padding_counts:
+            return lone(Reciprocal(canonical(amount(width)), self.facts.proves(width - 1)))
+        first = place * shares.strides[axis] - shares.pads[axis]
+        ((tap, bound),) = places(self.facts, [plain(width)])
+        inside = [_guard(self.facts, margin) for margin in _margins(first + tap[0], shares.sizes[axis])]
+        count = canonical(summed(multiplied(*inside), bound))
+        last, end = first + width - 1, shares.sizes[axis] - 1
+        proper = all(self.facts.proves(margin) for margin in (end, last, end - first, width - 1))
+        return lone(Reciprocal(count, proper))
+
+    def apply(self, function: ScalarFunction, x: Tensor) -> Tensor:
+        """Map a function of which only the declared facts are known."""
+
+        def element(place: Place) -> Element:
+            argument = canonical(x.at(place))
+            if function.zero_preserving and argument == ZERO:
+                self.used[f"{function.name}(0) = 0"] = None
+                return ZERO
+            factor = only_factor(argument)
+            if function.idempotent and isinstance(factor, Image) and factor.function == function.name:
+                self.used[f"{function.name}({function.name}(a)) = {function.name}(a)"] = None
+                return argument
+            return lone(Image(function.name, argument))
+
+        return Tensor(x.shape, x.layouts, element)
+
+    def contract(self, subscripts: str, x: Tensor, y: Tensor) -> Tensor:
+        """Sum of products in Einstein notation over explicit axes, `...` standing for broadcast ones."""
+        inputs, out = subscripts.split("->")
+        left, right = inputs.split(",")
+        batch = max(_batch(left, x), _batch(right, y))
+        stars = tuple(f".{axis}" for axis in range(batch))
+        names = [_axes(side, stars[batch - _batch(side, tensor) :]) for side, tensor in ((left, x), (right, y))]
+        outs = _axes(out, stars)
+        sizes: dict[str, Dim] = {}
+        layouts: dict[str, Layout] = {}
+        for tensor, axes in zip((x, y), names, strict=True):
+            for name, size, layout in zip(axes, tensor.shape, tensor.layouts, strict=True):
+                assert name in stars or sizes.get(name, size) == size, f"expected equal sizes in {subscripts}"
+                known = name in sizes
+                sizes[name], layouts[name] = (
+                    common(sizes[name], layouts[name], size, layout) if known else (size, layout)
+                )
+        inner = [name for name in sizes if name not in outs]
+
+        def element(place: Place) -> Element:
+            total = ZERO
+            for indices, bound in places(self.facts, [cut_by_terms(layouts[name]) for name in inner]):
+                where = dict(zip((*outs, *inner), (*place, *indices), strict=True))
+                factors = [_picked(tensor, axes, where) for tensor, axes in zip((x, y), names, strict=True)]
+                total = added(total, summed(multiplied(*factors), bound))
+            return total
+
+        return Tensor(tuple(sizes[name] for name in outs), tuple(layouts[name] for name in outs), element)
+
+    def sum(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        """Sum over axes counted from the end, which disappear."""
+
+        def total(whole: Callable[[Place], Element]) -> Element:
+            walks = places(self.facts, [cut_by_terms(x.layouts[axis]) for axis in sorted(axes)])
+            return added(*(summed(whole(indices), bound) for indices, bound in walks))
+
+        return reduced(x, axes, total)
+
+    def maximum(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        """Greatest element over axes counted from the end, which disappear."""
+
+        def greatest(whole: Callable[[Place], Element]) -> Element:
+            ((indices, bound),) = places(self.facts, [plain(x.shape[axis]) for axis in sorted(axes)])
+            inner = whole(indices)
+            return lone(Greatest(bound, inner)) if bound else inner
+
+        return reduced(x, axes, greatest)
+
+    def concatenate(self, parts: Sequence[Tensor], axis: int) -> Tensor:
+        """Join along an axis counted from the end."""
+        starts: list[Dim] = [0]
+        for part in parts:
+            starts.append(part.shape[axis] + starts[-1])
+
+        def element(place: Place) -> Element:
+            total = ZERO
+            for part, start in zip(parts, starts[:-1], strict=True):
+                local = place[axis] - start
+                inside = multiplied(*(_guard(self.facts, margin) for margin in _margins(local, part.shape[axis])))
+                if inside != ZERO:
+                    total = added(total, multiplied(inside, part.at(_with(place, axis, local))))
+            return total
+
+        layouts = list(parts[0].layouts)
+        for part in parts[1:]:
+            layouts = [merged(one, other) for one, other in zip(layouts, part.layouts, strict=True)]
+        layouts[axis] = joined([part.layouts[axis] for part in parts])
+        return Tensor(_with(parts[0].shape, axis, starts[-1]), tuple(layouts), element)
+
+    def slice(self, x: Tensor, axis: int, start: Dim, stop: Dim) -> Tensor:
+        """Elements start to stop along an axis counted from the end."""
+        layouts = list(x.layouts)
+        layouts[axis] = between(layouts[axis], start, stop)
+        return Tensor(
+            _with(x.shape, axis, stop - start),
+            tuple(layouts),
+            lambda place: x.at(_with(place, axis, place[axis] + start)),
+        )
+
+    def transpose(self, x: Tensor, permutation: Sequence[int]) -> Tensor:
+        """Permute the axes."""
+
+        def element(place: Place) -> Element:
+            return x.at([index for _, index in sorted(zip(permutation, place, strict=True), key=lambda pair: pair[0])])
+
+        return Tensor(
+            tuple(x.shape[axis] for axis in permutation), tuple(x.layouts[axis] for axis in permutation), element
+        )
+
+    def reshape(self, x: Tensor, shape: Sequence[Dim]) -> Tensor:
+        """The same elements in row-major order under another shape."""
+        new = tuple(shape)
+        divisions = groups(x.shape, new)
+        layouts = [plain(size) for size in new]
+        for group in divisions:
+            margin = _size(x.shape, group.old) - _size(new, group.new)
+            for one in (margin, -1 * margin):
+                self.facts.suppose(one, "a reshape keeps the number of elements")
+            if len(group.new) == 1 and margin == 0:
+                layouts[group.new[0]] = crossed([x.layouts[axis] for axis in group.old])
+        return Tensor(new, tuple(layouts), lambda place: x.at(source_place(self.facts, divisions, x.shape, new, place)))
+
+    def pad(self, x: Tensor, widths: Sequence[tuple[Dim, Dim]], lowest: bool = False) -> Tensor:
+        """Pad the last axes with zeros, or with what loses every comparison."""
+        rank = len(x.shape)
+        full = [(0, 0)] * (rank - len(widths)) + list(widths)
+        padded = [axis for axis in range(rank) if full[axis] != (0, 0)]
+        shape = tuple(begin + size + end for (begin, end), size in zip(full, x.shape, strict=True))
+        layouts = tuple(
+            joined([plain(begin), layout, plain(end)]) if (begin, end) != (0, 0) else layout
+            for (begin, end), layout in zip(full, x.layouts, strict=True)
+        )
+
+        def element(place: Place) -> Element:
+            inner = [index - begin for index, (begin, _) in zip(place, full, strict=True)]
+            margins = [margin for axis in padded for margin in _margins(inner[axis], x.shape[axis])]
+            if lowest:
+                open_margins = tuple(margin for margin in margins if not self.facts.surely(margin))
+                return lone(Lowered(open_margins, x.at(inner))) if open_margins else x.at(inner)
+            return multiplied(_product([_guard(self.facts, margin) for margin in margins]), x.at(inner))
+
+        return Tensor(shape, layouts, element)
+
+    def windows(self, x: Tensor, kernel: Sequence[Dim], strides: Sequence[Dim], dilations: Sequence[Dim]) -> Tensor:
+        """All windows over the last axes; the positions inside a window become new last axes."""
+        axes = len(kernel)
+        outputs: list[Dim] = []
+        for size, width, stride, dilation in zip(x.shape[-axes:], kernel, strides, dilations, strict=True):
+            span = size - (dilation * (width - 1) + 1)
+            self.facts.suppose(span, "a window is no larger than the padded image")
+            outputs.append(divide(span, stride) + 1)
+        shape = (*x.shape[:-axes], *outputs, *kernel)
+
+        def element(place: Place) -> Element:
+            firsts, taps = place[-2 * axes : -axes], place[-axes:]
+            steps = zip(firsts, strides, taps, dilations, strict=True)
+            return x.at([*place[: -2 * axes], *(at * stride + tap * dilation for at, stride, tap, dilation in steps)])
+
+        return Tensor(shape, (*x.layouts[:-axes], *map(plain, shape[-2 * axes :])), element)
+
+
+def _picked(tensor: Tensor, axes: Sequence[str], where: dict[str, Dim]) -> Element:
+    return tensor.at(repeated(tensor, [where[name] for name in axes]))
+
+
+def _batch(side: str, tensor: Tensor) -> int:
+    return len(tensor.shape) - len(side.replace("...", "")) if "..." in side else 0
+
+
+def _axes(side: str, batch: Sequence[str]) -> tuple[str, ...]:
+    before, dots, after = side.partition("...")
+    return (*before, *(batch if dots else ()), *after)
+
+
+def _margins(index: Dim, size: Dim) -> tuple[Dim, Dim]:
+    """What is not negative exactly where an index lies inside an axis."""
+    return index, size - 1 - index
+
+
+def _guard(facts: Facts, margin: Dim) -> Element:
+    """1 where the margin is not negative, 0 elsewhere."""
+    if facts.surely(margin):
+        return ONE
+    return ZERO if facts.surely(-1 * margin - 1) else lone(Guard(margin))
+
+
+def _product(elements: Sequence[Element]) -> Element:
+    total = ONE
+    for element in elements:
+        total = multiplied(total, element)
+    return total
+
+
+def _with(values: Sequence[Dim], axis: int, value: Dim) -> tuple[Dim, ...]:
+    changed = list(values)
+    changed[axis] = value
+    return tuple(changed)
+
+
+def _size(shape: Sequence[Dim], axes: Sequence[int]) -> Dim:
+    total: Dim = 1
+    for axis in axes:
+        total = shape[axis] * total
+    return total

@@ -1,0 +1,199 @@
+"""The canonical form of elements: equal up to the names of bound indices and the order of sums and products."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import permutations, product
+
+from taso_opt.core.dims import Dim, symbol
+from taso_opt.verify.index_functions.elements import (
+    Access,
+    Amount,
+    Bound,
+    Element,
+    Factor,
+    Greatest,
+    Guard,
+    Image,
+    Lowered,
+    Product,
+    Reciprocal,
+    amount,
+    factor_at,
+    multiplied,
+)
+from taso_opt.verify.index_functions.indices import names_in
+
+MAX_ORDERS = 48
+"""Orders of bound indices that are tried where their roles do not tell them apart; more only cost completeness."""
+
+
+def canonical(element: Element) -> Element:
+    """The same value with like products merged, bound indices renamed by their roles and everything sorted."""
+    totals: dict[tuple[Bound, tuple[Factor, ...]], Fraction] = {}
+    for one in element.products:
+        for form in _canonical_products(one):
+            key = form.bound, form.factors
+            totals[key] = totals.get(key, Fraction(0)) + form.coefficient
+    kept = [Product(total, *key) for key, total in totals.items() if total]
+    return Element(tuple(sorted(kept, key=repr)))
+
+
+def _canonical_products(one: Product) -> Iterator[Product]:
+    factors = _without_repeated_guards([_canonical_factor(factor) for factor in one.factors])
+    bound, factors = _without_counts(one.bound, factors)
+    used = set[str]().union(*map(names_of, factors))
+    repeated = multiplied(Element((Product(one.coefficient, (), tuple(factors)),)), _sizes_of(bound, used))
+    for form in repeated.products:
+        kept = tuple((name, size) for name, size in bound if name in used)
+        yield Product(form.coefficient, *_labelled(kept, _without_amounts(list(form.factors))))
+
+
+def _sizes_of(bound: Bound, used: set[str]) -> Element:
+    """A sum over an index that nothing depends on is a multiple."""
+    total: Dim = 1
+    for name, size in bound:
+        total = total if name in used else size * total
+    return amount(total)
+
+
+def _canonical_factor(factor: Factor) -> Factor:
+    match factor:
+        case Image(function, argument):
+            return Image(function, canonical(argument))
+        case Lowered(margins, inner):
+            return Lowered(tuple(sorted(set(margins), key=str)), canonical(inner))
+        case Greatest(bound, inner):
+            return _canonical_greatest(bound, canonical(inner))
+        case Reciprocal(inner, proper):
+            return Reciprocal(canonical(inner), proper)
+    return factor
+
+
+def _canonical_greatest(bound: Bound, inner: Element) -> Greatest:
+    holder = Image("", inner)
+    used = names_of(holder)
+    bound, (renamed,) = _labelled(tuple((name, size) for name, size in bound if name in used), [holder])
+    assert isinstance(renamed, Image)
+    return Greatest(bound, renamed.argument)
+
+
+def _without_repeated_guards(factors: Sequence[Factor]) -> list[Factor]:
+    guards = dict.fromkeys(factor for factor in factors if isinstance(factor, Guard))
+    return [*guards, *(factor for factor in factors if not isinstance(factor, Guard))]
+
+
+def _without_counts(bound: Bound, factors: list[Factor]) -> tuple[Bound, list[Factor]]:
+    """Cancel a reciprocal against an index that only guards depend on, summed: the number of its values."""
+    for factor in factors:
+        if not (isinstance(factor, Reciprocal) and factor.proper):
+            continue
+        for name, size in bound:
+            about = [one for one in factors if name in names_of(one)]
+            if not about or not all(isinstance(one, Guard) for one in about):
+                continue
+            if canonical(Element((Product(Fraction(1), ((name, size),), tuple(about)),))) == factor.inner:
+                left = list(factors)
+                for one in (factor, *about):
+                    left.remove(one)
+                return _without_counts(tuple(pair for pair in bound if pair[0] != name), left)
+    return bound, factors
+
+
+def _without_amounts(factors: list[Factor]) -> list[Factor]:
+    """Cancel reciprocals of sizes against sizes."""
+    for factor in factors:
+        if isinstance(factor, Reciprocal) and factor.proper and len(factor.inner.products) == 1:
+            (inner,) = factor.inner.products
+            if inner.coefficient == 1 and not inner.bound and not Counter(inner.factors) - Counter(factors):
+                left = list(factors)
+                for one in (factor, *inner.factors):
+                    left.remove(one)
+                return _without_amounts(left)
+    return factors
+
+
+def _labelled(bound: Bound, factors: Sequence[Factor]) -> tuple[Bound, tuple[Factor, ...]]:
+    """Rename bound indices by their roles; where roles are alike, the order with the first text wins."""
+    height = 1 + max(map(_height, factors), default=0)
+    sizes = dict(bound)
+    best: tuple[str, Bound, tuple[Factor, ...]] | None = None
+    for order in _orders(_roles(bound, factors)):
+        mapping = {name: f"~{height}.{place}" for place, name in enumerate(order)}
+        renamed = sorted((_renamed(factor, mapping) for factor in factors), key=repr)
+        text = repr(renamed)
+        if best is None or text < best[0]:
+            best = text, tuple((mapping[name], sizes[name]) for name in order), tuple(renamed)
+    assert best is not None
+    return best[1:]
+
+
+def _roles(bound: Bound, factors: Sequence[Factor]) -> dict[str, str]:
+    """What each bound index does, told without its name, refined until it tells no more of them apart."""
+    roles = {name: str(size) for name, size in bound}
+    for _ in bound:
+        ranks = {role: rank for rank, role in enumerate(sorted(set(roles.values())))}
+        if len(ranks) == len(roles):
+            break
+        others = {name: f"_{ranks[role]}" for name, role in roles.items()}
+        roles = {name: role + _seen_from(name, others, factors) for name, role in roles.items()}
+    return roles
+
+
+def _seen_from(name: str, others: Mapping[str, str], factors: Sequence[Factor]) -> str:
+    marked = {**others, name: "_self"}
+    return repr(sorted(repr(_renamed(factor, marked)) for factor in factors if name in names_of(factor)))
+
+
+def _orders(roles: Mapping[str, str]) -> list[tuple[str, ...]]:
+    groups: dict[str, list[str]] = {}
+    for name, role in roles.items():
+        groups.setdefault(role, []).append(name)
+    orders: list[tuple[str, ...]] = []
+    for choice in product(*(permutations(groups[role]) for role in sorted(groups))):
+        orders.append(tuple(name for group in choice for name in group))
+        if len(orders) == MAX_ORDERS:
+            break
+    return orders
+
+
+def _renamed(factor: Factor, names: Mapping[str, str]) -> Factor:
+    if not names_of(factor) & names.keys():
+        return factor
+    return _canonical_factor(factor_at(factor, {old: symbol(new) for old, new in names.items()}))
+
+
+def names_of(factor: Factor) -> set[str]:
+    """Every name that a factor mentions, those bound inside it included."""
+    match factor:
+        case Access(_, place):
+            return set[str]().union(*map(names_in, place))
+        case Amount():
+            return set()
+        case Guard(margin):
+            return set(names_in(margin))
+        case Image(_, inner) | Reciprocal(inner, _) | Greatest(_, inner):
+            return _names(inner)
+        case Lowered(margins, inner):
+            return _names(inner).union(*map(names_in, margins))
+
+
+def _names(element: Element) -> set[str]:
+    return set[str]().union(*(names_of(factor) for one in element.products for factor in one.factors))
+
+
+def _height(factor: Factor) -> int:
+    """How many binders are nested in a factor."""
+    match factor:
+        case Image(_, inner) | Reciprocal(inner, _) | Lowered(_, inner):
+            return _element_height(inner)
+        case Greatest(_, inner):
+            return 1 + _element_height(inner)
+    return 0
+
+
+def _element_height(element: Element) -> int:
+    heights = [bool(one.bound) + max(map(_height, one.factors), default=0) for one in element.products]
+    return max(heights, default=0)

@@ -1,0 +1,96 @@
+"""Indices of elements: polynomials over sizes and index variables, with quotients that are looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from taso_opt.core.dims import Dim, Monomial, Size, divide, substitute, symbol
+from taso_opt.verify.sizes import QUOTIENT, plain_symbols, quotient
+
+Terms = tuple[tuple[Monomial, int], ...]
+
+
+def replaced(index: Dim, mapping: Mapping[str, Dim]) -> Dim:
+    """The index with names replaced, those inside quotients included."""
+    if isinstance(index, int) or not mapping:
+        return index
+
+    def replacement(name: str) -> Dim | None:
+        if not name.startswith(QUOTIENT):
+            return mapping.get(name)
+        dividend, divisor = quotient(name)
+        if not any(part in mapping for part in plain_symbols(symbol(name))):
+            return None
+        return divide(replaced(dividend, mapping), replaced(divisor, mapping))
+
+    return substitute(index, replacement)
+
+
+def names_in(index: Dim) -> frozenset[str]:
+    """Every plain name that occurs, those inside quotients included."""
+    return frozenset(plain_symbols(index))
+
+
+def names_of(index: Dim) -> tuple[str, ...]:
+    """The names that the monomials consist of; a quotient is one of them."""
+    return index.symbols() if isinstance(index, Size) else ()
+
+
+def terms_of(index: Dim) -> Terms:
+    """Monomials with their coefficients."""
+    return index.terms if isinstance(index, Size) else (((), index),)
+
+
+def polynomial(terms: Terms) -> Dim:
+    """The index with these terms; the inverse of `terms_of`."""
+    total: Dim = 0
+    for monomial, coefficient in terms:
+        total = _power_product(monomial) * coefficient + total
+    return total
+
+
+def split_at(index: Dim, name: str) -> tuple[Dim, Dim] | None:
+    """`rest, factor` with index = rest + name * factor; None when the name occurs in a higher power."""
+    rest: Dim = 0
+    factor: Dim = 0
+    for monomial, coefficient in terms_of(index):
+        count = monomial.count(name)
+        if count > 1:
+            return None
+        others = tuple(part for part in monomial if part != name)
+        if count:
+            factor = factor + _power_product(others) * coefficient
+        else:
+            rest = rest + _power_product(others) * coefficient
+    return rest, factor
+
+
+def divided(index: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
+    """`quotient, rest` with index = divisor * quotient + rest for a divisor of one term; None for another divisor."""
+    ((divisor_names, scale), *others) = terms_of(divisor)
+    if others or scale < 1:
+        return None
+    quotient_, rest = [], []
+    for monomial, coefficient in terms_of(index):
+        left = _without(monomial, divisor_names)
+        if left is not None and coefficient % scale == 0:
+            quotient_.append((left, coefficient // scale))
+        else:
+            rest.append((monomial, coefficient))
+    return polynomial(tuple(quotient_)), polynomial(tuple(rest))
+
+
+def _without(monomial: Monomial, names: Monomial) -> Monomial | None:
+    left = list(monomial)
+    for name in names:
+        if name not in left:
+            return None
+        left.remove(name)
+    return tuple(left)
+
+
+def _power_product(monomial: Monomial) -> Dim:
+    total: Dim = 1
+    for name in monomial:
+        total = symbol(name) * total
+    return total

@@ -1,0 +1,131 @@
+"""How an axis is best walked through: in segments, each of them a product of sizes in row-major order.
+
+A layout is a hint. What it says is exact arithmetic on sizes; where it is coarser than it could be, a proof may fail,
+but none is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import TypeAlias
+
+from taso_opt.core.dims import Dim
+from taso_opt.core.dims import product as size_of
+from taso_opt.verify.index_functions.elements import Bound
+from taso_opt.verify.index_functions.facts import Facts
+from taso_opt.verify.index_functions.indices import names_of, polynomial, terms_of
+
+Segment: TypeAlias = tuple[Dim, ...]
+Layout: TypeAlias = tuple[Segment, ...]
+
+MAX_COPIES = 16
+"""A literal number of groups up to this is written out as so many segments."""
+
+
+def plain(size: Dim) -> Layout:
+    """One segment without structure."""
+    return ((size,),)
+
+
+def length(layout: Layout) -> Dim:
+    """The size of the axis."""
+    total: Dim = 0
+    for segment in layout:
+        total = size_of(segment) + total
+    return total
+
+
+def joined(layouts: Sequence[Layout]) -> Layout:
+    """One axis after the other."""
+    return tuple(segment for layout in layouts for segment in layout if segment != (0,))
+
+
+def crossed(layouts: Sequence[Layout]) -> Layout:
+    """Several axes merged into one, the first varying slowest."""
+    kept = [layout for layout in layouts if layout != plain(1)] or [plain(1)]
+    if any(len(layout) > 1 for layout in kept[1:]):
+        return plain(size_of(tuple(length(layout) for layout in kept)))
+    rest = tuple(factor for layout in kept[1:] for factor in layout[0])
+    return joined([_written_out((*segment, *rest)) for segment in kept[0]])
+
+
+def _written_out(segment: Segment) -> Layout:
+    first, rest = segment[0], segment[1:]
+    if isinstance(first, int) and rest and 1 <= first <= MAX_COPIES:
+        return joined([_written_out(rest)] * first)
+    return (segment,)
+
+
+def between(layout: Layout, start: Dim, stop: Dim) -> Layout:
+    """The part of an axis from one position to another."""
+    position: Dim = 0
+    found: list[Segment] = []
+    inside = start == 0
+    for segment in layout:
+        if inside and position != stop:
+            found.append(segment)
+        position = size_of(segment) + position
+        inside = inside or position == start
+        if position == stop and inside:
+            return tuple(found)
+    return plain(stop - start)
+
+
+def merged(left: Layout, right: Layout) -> Layout:
+    """A layout at least as fine as both where one is found; any of them is sound."""
+    if left == right or right == plain(length(left)):
+        return left
+    if left == plain(length(right)):
+        return right
+    found: list[Segment] = []
+    a, b = list(left), list(right)
+    while a and b:
+        first, second = a.pop(0), b.pop(0)
+        one, other = size_of(first), size_of(second)
+        if one == other:
+            found.append(first if len(first) >= len(second) else second)
+        elif len(second) == 1 and _is_positive(other - one):
+            found.append(first)
+            b.insert(0, (other - one,))
+        elif len(first) == 1 and _is_positive(one - other):
+            found.append(second)
+            a.insert(0, (one - other,))
+        else:
+            return left
+    return left if a or b else tuple(found)
+
+
+def cut_by_terms(layout: Layout) -> Layout:
+    """Segments of size n+p, or 2*m, as n and p, or m and m: how a sum over them is written on both sides alike."""
+    return tuple(part for segment in layout for part in (_terms(segment[0]) if len(segment) == 1 else (segment,)))
+
+
+def _terms(size: Dim) -> Layout:
+    terms = terms_of(size)
+    if any(not names or not 1 <= count <= MAX_COPIES for names, count in terms):
+        return plain(size)
+    return tuple((polynomial(((names, 1),)),) for names, count in terms for _ in range(count))
+
+
+def _is_positive(size: Dim) -> bool:
+    return size > 0 if isinstance(size, int) else all(coefficient > 0 for _, coefficient in size.terms)
+
+
+def positions(facts: Facts, layout: Layout) -> Iterator[tuple[Dim, Bound]]:
+    """Every position of an axis, one index with its variables for each segment."""
+    offset: Dim = 0
+    for segment in layout:
+        index, bound = offset, []
+        for place, factor in enumerate(segment):
+            variable = facts.fresh(factor)
+            index = variable * size_of(segment[place + 1 :]) + index
+            bound += [(name, factor) for name in names_of(variable)]
+        yield index, tuple(bound)
+        offset = size_of(segment) + offset
+
+
+def places(facts: Facts, layouts: Sequence[Layout]) -> Iterator[tuple[tuple[Dim, ...], Bound]]:
+    """Every place of a tensor, one for each choice of segments."""
+    for choice in product(*(list(positions(facts, layout)) for layout in layouts)):
+        yield tuple(index for index, _ in choice), tuple(pair for _, bound in choice for pair in bound)

@@ -1,0 +1,151 @@
+"""Proves axioms and rules for all sizes: both sides as index functions have the same canonical elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from taso_opt.core.dims import Dim, Size
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Attribute, Const, Term, Var, postorder
+from taso_opt.errors import SpecError
+from taso_opt.semantics.evaluate import evaluate
+from taso_opt.spec.axiom import Axiom
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.text import format_rule
+from taso_opt.verify.index_functions.arrays import IndexArrays
+from taso_opt.verify.index_functions.canonical import canonical
+from taso_opt.verify.index_functions.facts import Facts
+from taso_opt.verify.index_functions.indices import names_in
+from taso_opt.verify.index_functions.layout import merged, places
+from taso_opt.verify.index_functions.show import inequality, shown
+from taso_opt.verify.index_functions.tensors import Tensor
+from taso_opt.verify.verdict import Unknown
+
+UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError, RecursionError)
+"""What a meaning raises on symbolic sizes when it calculates with them outside the array module."""
+
+
+@dataclass(frozen=True)
+class ProvedForAllSizes:
+    """Both sides are equal at all sizes and all values of symbolic attributes at which both are defined.
+
+    Sizes, strides, dilations, kernels and groups are at least 1, pads at least 0. `conditions` says what else the
+    operators of the two sides need to be defined, `facts` the declared facts of scalar functions that were used;
+    `instances` counts the choices of schemes and literal attributes that were proved one by one.
+    """
+
+    instances: int
+    conditions: tuple[str, ...]
+    facts: tuple[str, ...]
+
+
+Answer: TypeAlias = ProvedForAllSizes | Unknown
+
+
+def prove_axiom(axiom: Axiom, library: SpecLibrary) -> Answer:
+    """Prove an axiom for all sizes, one choice of its schemes and literal attributes after the other."""
+    builder = library.builder()
+    answers: list[ProvedForAllSizes] = []
+    for instance in axiom.instances(builder):
+        answer = prove_for_all_sizes(builder, instance.left, instance.right)
+        if isinstance(answer, Unknown):
+            return Unknown(f"{answer.reason} in {format_rule(Rule(instance.left, instance.right))}")
+        answers.append(answer)
+    return in_all(answers) if answers else Unknown("it has no instances")
+
+
+def in_all(answers: Sequence[ProvedForAllSizes]) -> ProvedForAllSizes:
+    """The proofs of several instances as one."""
+    return ProvedForAllSizes(
+        sum(answer.instances for answer in answers),
+        tuple(dict.fromkeys(text for answer in answers for text in answer.conditions)),
+        tuple(dict.fromkeys(text for answer in answers for text in answer.facts)),
+    )
+
+
+def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequence[Term]) -> Answer:
+    """Prove that two tuples of outputs are equal in pairs; Unknown says why no proof was found, never that it is false.
+
+    1. Run the one meaning of each operator on index functions of symbolic sizes.
+    2. Walk through each output in segments that suit both sides.
+    3. Compare the canonical forms of the two elements at every place.
+    """
+    roots = (*source, *target)
+    stranger = _stranger(builder, roots)
+    if stranger is not None or len(source) != len(target):
+        return Unknown(stranger or "the sides have different numbers of outputs")
+    xp = IndexArrays(Facts(least_values(roots)))
+    try:
+        _suppose_conditions(builder, xp.facts, roots)
+        leaves = _leaves(xp, roots)
+        values: list[Any] = evaluate(builder, xp, roots, leaves)  # type: ignore[arg-type]
+        for place, (left, right) in enumerate(zip(values[: len(source)], values[len(source) :], strict=True)):
+            reason = _difference(xp, left, right)
+            if reason is not None:
+                return Unknown(f"output {place}: {reason}" if len(source) > 1 else reason)
+    except SpecError as error:
+        return Unknown(str(error))
+    except UNREADABLE as error:
+        return Unknown(f"a meaning cannot be read with symbolic sizes: {error}")
+    conditions = tuple(f"{one.reason}: {inequality(one.margin)}" for one in xp.facts.conditions)
+    return ProvedForAllSizes(1, conditions, tuple(xp.used))
+
+
+def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
+    """Where two tensors may differ; None when they are equal."""
+    if len(left.shape) != len(right.shape):
+        return f"the sides have shapes {list(left.shape)} and {list(right.shape)}"
+    for size, other in zip(left.shape, right.shape, strict=True):
+        if size != other and not (xp.facts.proves(size - other) and xp.facts.proves(other - size)):
+            return f"the sides have shapes {list(left.shape)} and {list(right.shape)}"
+    layouts = [merged(one, other) for one, other in zip(left.layouts, right.layouts, strict=True)]
+    for place, _ in places(xp.facts, layouts):
+        ours, theirs = canonical(left.at(place)), canonical(right.at(place))
+        if ours != theirs:
+            return f"at {list(place)} one side is {shown(ours)}, the other {shown(theirs)}"
+    return None
+
+
+def _leaves(xp: IndexArrays, roots: Iterable[Term]) -> dict[Term, Any]:
+    """A tensor of unknowns for each variable and constant."""
+    found = [term for term in postorder(roots) if isinstance(term, Var | Const)]
+    assert len({repr(term) for term in found}) == len(found), "expected leaves of different names"
+    return {term: xp.variable(repr(term), term.type.shape) for term in found}
+
+
+def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
+    """The first operator without a meaning."""
+    for term in postorder(roots):
+        if isinstance(term, Apply) and builder.operator(term) is None:
+            return f"{term.operator} has no meaning"
+    return None
+
+
+def least_values(roots: Iterable[Term]) -> dict[str, int]:
+    """0 for symbols that occur in pads alone; everything else is at least 1."""
+    pads: set[str] = set()
+    others: set[str] = set()
+    for term in postorder(roots):
+        if isinstance(term, Var | Const):
+            others |= _symbols(term.type.shape)
+        elif isinstance(term, Apply):
+            for name, value in term.attributes:
+                (pads if name == "pads" else others).update(_symbols(value))
+    return dict.fromkeys(pads - others, 0)
+
+
+def _symbols(value: Attribute | tuple[Dim, ...]) -> set[str]:
+    if isinstance(value, tuple):
+        return set[str]().union(*map(_symbols, value))
+    return set(names_in(value)) if isinstance(value, Size) else set()
+
+
+def _suppose_conditions(builder: Builder, facts: Facts, roots: Iterable[Term]) -> None:
+    for term in postorder(roots):
+        operator = builder.operator(term) if isinstance(term, Apply) else None
+        if isinstance(term, Apply) and operator is not None and operator.conditions is not None:
+            for margin, reason in operator.conditions(**builder.bound_attributes(term)):
+                facts.suppose(margin, reason)
