@@ -55,9 +55,9 @@ def page(library: SpecLibrary, answers: Mapping[str, Answer]) -> str:
     sections: dict[str, list[str]] = {}
     for name, answer in answers.items():
         axiom = library.axioms.get(name)
-        lines = list(_commutativity(name)) if axiom is None else list(_statement(axiom, library))
+        lines = list(_commutativity(name, library)) if axiom is None else list(_statement(axiom, library))
         sections.setdefault(_section(name, axiom, library), []).append(
-            "\n".join([f"### {name}", "", *lines, *_proof(answer), ""])
+            "\n".join([f"### {name}", "", *lines, *_proof(answer, _engine(name, axiom, library)), ""])
         )
     parts = [INTRODUCTION, total, ""]
     for title, entries in sections.items():
@@ -88,10 +88,13 @@ def _statement(axiom: Axiom, library: SpecLibrary) -> Iterator[str]:
             yield f"- {name}: {' or '.join(f'`{_value(value)}`' for value in values)}"
 
 
-def _commutativity(name: str) -> Iterator[str]:
+def _commutativity(name: str, library: SpecLibrary) -> Iterator[str]:
     operator = name.split("_")[0].capitalize()
     yield f"    {operator}(x, y) = {operator}(y, x)"
     yield ""
+    if library.operators[operator].scalar:
+        yield "- for operands that broadcast in any way: both sides are equal for all real numbers, element by element"
+        return
     yield "- for operands that broadcast in any way over the last three axes, after any number of shared ones"
 
 
@@ -106,7 +109,13 @@ def _value(value: Attribute | Mapping[str, Attribute]) -> str:
     return str(value)
 
 
-def _proof(answer: Answer) -> Iterator[str]:
+def _engine(name: str, axiom: Axiom | None, library: SpecLibrary) -> str:
+    """What proves a law: that a scalar function commutes is decided over the reals."""
+    scalar = axiom is None and library.operators[name.split("_")[0].capitalize()].scalar
+    return "Z3 over the reals" if scalar else "index functions"
+
+
+def _proof(answer: Answer, engine: str) -> Iterator[str]:
     if isinstance(answer, Unknown):
         yield f"- **not proved**: {answer.reason}"
         return
@@ -118,7 +127,7 @@ def _proof(answer: Answer) -> Iterator[str]:
         yield f"- needs {reason}: {', '.join(inequalities)}"
     facts = f", with the facts {', '.join(f'`{fact}`' for fact in answer.facts)}" if answer.facts else ""
     count = "for all sizes" if answer.instances == 1 else f"for all sizes, {answer.instances} instances one by one"
-    yield f"- proved by index functions {count}{facts}"
+    yield f"- proved by {engine} {count}{facts}"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,13 @@ def evaluate(xp, x, y):
 
 
 OPERATOR = Operator(
-    "Add", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Add"), arity=2, commutative=True
+    "Add",
+    infer=broadcast,
+    evaluate=evaluate,
+    spelling=plain_spelling("Add"),
+    arity=2,
+    commutative=True,
+    elementwise=True,
 )
 
 

@@ -10,7 +10,13 @@ def evaluate(xp, x, y):
 
 
 OPERATOR = Operator(
-    "Mul", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Mul"), arity=2, commutative=True
+    "Mul",
+    infer=broadcast,
+    evaluate=evaluate,
+    spelling=plain_spelling("Mul"),
+    arity=2,
+    commutative=True,
+    elementwise=True,
 )
 
 

@@ -9,7 +9,9 @@ def evaluate(xp, x, y):
     return xp.subtract(x, y)
 
 
-OPERATOR = Operator("Sub", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Sub"), arity=2)
+OPERATOR = Operator(
+    "Sub", infer=broadcast, evaluate=evaluate, spelling=plain_spelling("Sub"), arity=2, elementwise=True
+)
 
 
 @axiom(*broadcasts("x", "y", "z"))

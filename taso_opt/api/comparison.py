@@ -20,7 +20,7 @@ from taso_opt.runtime import (
     require_runtime,
     resolve_device,
 )
-from taso_opt.search.feeds import read_samples, sample_feeds
+from taso_opt.search.feeds import read_samples, sample_feeds, timing_feeds
 from taso_opt.search.finals import agreement
 from taso_opt.spec import load_specs
 
@@ -36,7 +36,9 @@ def compare(
     require_runtime()
     tell("reading the models")
     reference, other = (read_model(Path(path), load_specs(), chosen.dims) for path in (first, second))
-    feeds = sample_feeds(reference.inputs, read_samples(chosen.inputs, reference.inputs), chosen.seed)
+    samples = read_samples(chosen.inputs, reference.inputs)
+    feeds = sample_feeds(reference.inputs, samples, chosen.seed)
+    timing = timing_feeds(reference.inputs, samples, chosen.seed)
     with RuntimeProcess() as process:
         info = probe(process)
         for model in (reference, other):
@@ -45,7 +47,7 @@ def compare(
         tell("comparing outputs")
         found = agreement(process, reference.path, other.path, feeds, run)
         tell("timing both models")
-        request = CompareLatency(reference.path, (other.path,), feeds[0], run, rounds=chosen.rounds)
+        request = CompareLatency(reference.path, (other.path,), timing, run, rounds=chosen.rounds)
         latency = compare_latency(process, request)
     (contestant,) = latency.candidates
     if isinstance(contestant, Failed):

@@ -33,7 +33,7 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe, require_runtime, resolve_device
 from taso_opt.runtime.inputs import Array
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.feeds import read_samples, sample_feeds
+from taso_opt.search.feeds import read_samples, sample_feeds, timing_feeds
 from taso_opt.search.finals import hold_finals
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.spec import load_specs
@@ -114,7 +114,7 @@ def search(job: Job) -> SearchResult:
 
     with CostTable() as table:
         cost = CostModel(bound, table, Measurer(job.process, job.run, job.info, weight_bytes(model)), model.opset)
-        rewriter = Rewriter(model.builder, allowed)
+        rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)
         finder = BacktrackingSearch(model.builder, rewriter, cost, spellable(model), settings.alpha, limits)
         return finder.run(model.graph.outputs, report)
@@ -125,6 +125,7 @@ def _contest(job: Job, draft: Record, plans: list[Plan]) -> Record:
     job.tell("measuring the best candidates against the original")
     try:
         feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
+        timing = timing_feeds(job.model.inputs, job.samples, job.settings.seed)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
     path, inputs = job.model.path, job.model.graph.inputs
@@ -133,7 +134,7 @@ def _contest(job: Job, draft: Record, plans: list[Plan]) -> Record:
         finalists = [Path(folder) / f"candidate{number}.onnx" for number in range(len(results))]
         for result, place in zip(results, finalists, strict=True):
             save_atomically(result, place, original=path, durable=False)
-        finals = hold_finals(job.process, path, finalists, feeds, job.run)
+        finals = hold_finals(job.process, path, finalists, feeds, timing, job.run)
     if finals is None:
         return _unchanged(job, replace(draft, reason=NONE_RUNS))
     measured = with_measurement(draft, finals)

@@ -97,4 +97,5 @@ def _stages(stats: GenerateStats) -> Iterator[str]:
     yield f"{stats.shapes} equations that differ in more than sizes and identified variables"
     yield f"{stats.refuted} refuted on fresh instances"
     yield f"{stats.forms} general forms"
+    yield f"{stats.scalars} equations between scalar functions"
     yield f"{stats.candidates} candidates, none an instance of another"

@@ -15,7 +15,7 @@ from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.core.types import FLOATS
 from taso_opt.spec.builder import OPAQUE, Builder
 
-ACTIVATIONS = frozenset({"Relu", "Sigmoid", "Tanh"})
+ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 FREE = frozenset({"Reshape", OPAQUE})
 """Operators that are not costed: a reshape moves nothing, an opaque operator is the same in every plan."""
 

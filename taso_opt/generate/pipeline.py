@@ -17,6 +17,7 @@ from taso_opt.generate.families import POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.moves import Shard, shards
 from taso_opt.generate.reduce import reduced
+from taso_opt.generate.scalars import discover_scalars
 from taso_opt.generate.settings import GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.generate.sketch import rule_of, shape_of
 from taso_opt.generate.subsume import subsumes
@@ -62,7 +63,7 @@ def generate(
 
     Raises UsageError when an operator is not declared.
     """
-    operators = selected(library, settings)
+    operators = tensor_operators(selected(library, settings))
     work = [shard for pool in pools for shard in shards(pool, operators)]
     # A process of its own loads the specs that ship with the tool; any other library stays in this one.
     with workers((settings.jobs or cores()) if library is load_specs() else 1) as run:
@@ -77,9 +78,13 @@ def generate(
     # 3. Keep each equation once, in its most general form.
     forms = [form for chunk in general for form in chunk.forms]
     candidates = most_general(forms, library.builder())
+    # 4. Scalar functions, which are judged over the reals.
+    scalars = discover_scalars(library, settings.max_ops, settings.seed, frozenset(selected(library, settings)))
+    candidates = tuple(sorted((*candidates, *scalars), key=lambda rule: (rule.size, format_rule(rule))))
     refuted = sum(chunk.refuted for chunk in general)
-    counts = _summed([stats for stats, _ in explored])
-    return Generation(candidates, GenerateStats(counts, len(groups), refuted, len(forms), len(candidates)))
+    counts = _summed([one for one, _ in explored])
+    stats = GenerateStats(counts, len(groups), refuted, len(forms), len(scalars), len(candidates))
+    return Generation(candidates, stats)
 
 
 def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, Operator]:
@@ -90,6 +95,11 @@ def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, O
         if name not in library.operators:
             raise UsageError(f"expected operators among {', '.join(sorted(library.operators))}, found {name!r}")
     return {name: library.operators[name] for name in sorted(set(settings.operators))}
+
+
+def tensor_operators(operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
+    """Those that residues can evaluate; the others belong to the family of scalar functions."""
+    return {name: operator for name, operator in operators.items() if not operator.scalar}
 
 
 def most_general(rules: Iterable[Rule], builder: Builder) -> tuple[Rule, ...]:
@@ -124,7 +134,7 @@ def _explore(library: SpecLibrary | None, settings: GenerateSettings, shard: Sha
     """The equations of one shard, and how many there were at each stage."""
     library = library or load_specs()
     max_ops = shard.max_ops(settings.max_ops)
-    found = enumerate_terms(shard, selected(library, settings), max_ops, settings.seed)
+    found = enumerate_terms(shard, tensor_operators(selected(library, settings)), max_ops, settings.seed)
     reduction = reduced(found, max_ops, settings.seed)
     kinds, builder = found.table.kinds, library.builder()
     sketched = [Sketched(*shape_of(sides, kinds), rule_of(sides, kinds, builder)) for sides in reduction.kept]

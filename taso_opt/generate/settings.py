@@ -60,6 +60,7 @@ class GenerateStats:
     shapes: int
     refuted: int
     forms: int
+    scalars: int
     candidates: int
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from onnx import ModelProto
 
 from taso_opt.core.graph import Graph
-from taso_opt.core.term import Term
+from taso_opt.core.literal import literal_value
+from taso_opt.core.term import Const, Term
 from taso_opt.onnx_io.weights import Weights
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
@@ -77,6 +79,12 @@ class Model:
     def ir_version(self) -> int:
         """The version of the file format."""
         return int(self.proto.ir_version)
+
+    def literal(self, const: Const) -> Fraction | None:
+        """The value of a constant of one float, as the simplest fraction that rounds to it; None for others."""
+        if const.name in self.weights.tensors:
+            return self.weights.number(const.name)
+        return literal_value(const)
 
     def constant(self, name: str) -> Array:
         """The value of the constant of that name, read when asked for; KeyError when there is none."""

@@ -9,6 +9,7 @@ from typing import Any
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from taso_opt.core.dims import Dim, Size, substitute
+from taso_opt.core.literal import PREFIX
 from taso_opt.core.term import Apply, Const, Term, Var, attributes_of
 from taso_opt.core.types import TensorType
 from taso_opt.errors import InvalidInputError, TasoError
@@ -79,6 +80,8 @@ class _Reader:
     def read_leaves(self) -> None:
         """Inputs and sparse initializers become variables, initializers constants unless a caller may override them."""
         graph, variables = self._proto.graph, overridable_inputs(self._proto)
+        # A weight with the name of a literal is a weight like any other, but nothing may look into it.
+        variables |= {tensor.name for tensor in graph.initializer if tensor.name.startswith(PREFIX)}
         constant = {tensor.name for tensor in graph.initializer} - variables
         for sparse in graph.sparse_initializer:
             dtype, name = element_name(sparse.values.data_type), sparse.values.name
@@ -87,6 +90,8 @@ class _Reader:
             if value.name not in constant:
                 self._define(value.name, Var(value.name, self._typed(value.name)), None)
         for tensor in graph.initializer:
+            if tensor.name.startswith(PREFIX) and tensor.name not in self.result.values:
+                self._define(tensor.name, Var(tensor.name, self._typed(tensor.name)), None)
             if tensor.name in constant:
                 self._define(tensor.name, self._constant(tensor.name), None)
 
@@ -122,7 +127,7 @@ class _Reader:
 
     def _results(self, at: int, node: NodeProto, operands: tuple[Term, ...]) -> Sequence[Term]:
         """One term for each output, named or not."""
-        if constant_value(node) is not None:
+        if constant_value(node) is not None and not node.output[0].startswith(PREFIX):
             return (self._constant(node.output[0]),)
         if self._is_standard(node) and at not in self._opaque:
             alias = self._alias(node)

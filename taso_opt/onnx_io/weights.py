@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from taso_opt.onnx_io.external import byte_count, tensor_array
 from taso_opt.spec.operator import Array
+from taso_opt.spec.piecewise import simplest_fraction
 
 READABLE_ELEMENTS = 1024
 """Spellings may read the values of constants of at most so many elements."""
@@ -31,6 +33,13 @@ class Weights:
         """The value of a constant of at most READABLE_ELEMENTS elements, else None."""
         tensor = self.tensors[name]
         return tensor_array(tensor, self.folder) if np.prod(tensor.dims, dtype=float) <= READABLE_ELEMENTS else None
+
+    def number(self, name: str) -> Fraction | None:
+        """The value of a constant of one finite float as the simplest fraction that rounds to it, else None."""
+        value = self.small(name)
+        if value is None or value.size != 1 or value.dtype.kind != "f" or not np.isfinite(value).all():
+            return None
+        return simplest_fraction(value)
 
     def content(self, name: str) -> tuple[object, ...] | None:
         """A key that equal small constants share, None for large ones."""

@@ -7,9 +7,10 @@ from functools import reduce
 from typing import Any
 
 from taso_opt.core.dims import Dim, Size, substitute
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Attribute, Term, children
 from taso_opt.rewrite.match import Binding, key
-from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Output, Part, Pattern, Variable
+from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Literal, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import Builder
 
 
@@ -36,6 +37,8 @@ class Instantiation:
             case Variable(name, _, _, private):
                 term: Term = self._binding[key(name, private, element)]
                 return term
+            case Literal(value):
+                return literal(value, self._binding["#dtype"])
             case Application(operator, args, attributes):
                 operands = [self._build(argument, element) for argument in args]
                 values = {name: self._attribute(value, element) for name, value in attributes}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeAlias, TypeVar
 
 from taso_opt.core.term import Apply, Const, Item, Term, Var
-from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable, head
+from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable, head
 
 DEPTH = 3
 """Levels of operators that are looked at; sources of rules are seldom deeper."""
@@ -15,6 +15,7 @@ Outline: TypeAlias = tuple[str, tuple["Outline", ...]]
 """The operators of a term down to some depth: the root's and the outlines of its operands."""
 
 LEAF: Outline = ("", ())
+CONSTANT: Outline = ("constant", ())
 
 R = TypeVar("R")
 
@@ -51,8 +52,10 @@ class RuleIndex(Generic[R]):
 
     def _drawn(self, term: Term, depth: int) -> Outline:
         match term:
-            case Var() | Const():
+            case Var():
                 return LEAF
+            case Const():
+                return CONSTANT
             case Item(inner):
                 return "Item", ((self._outline(inner, depth - 1),) if depth > 1 else ())
             case Apply(operator, args):
@@ -63,6 +66,8 @@ def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:
     """Whether the operators that a pattern asks for are there, as far as the outline shows them."""
     if isinstance(pattern, Variable | Fold) or depth == 0:
         return True
+    if isinstance(pattern, Literal):
+        return outline is CONSTANT
     operator, below = outline
     if head(pattern) != operator:
         return False

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from taso_opt.core.dims import Dim, Size, substitute, symbol
+from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of, children, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Output, Part, Pattern, Variable
+from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Literal, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import Builder
 
 FOLDABLE = frozenset({"Add", "Mul"})
@@ -180,7 +181,10 @@ class _Lifting:
             case Var():
                 return self._variable(term, element)
             case Const():
-                raise NotLiftable
+                value = literal_value(term)
+                if value is None:
+                    raise NotLiftable
+                return Literal(value)
             case Item():
                 return self._item(term, element, in_source)
         pair = self._pair(term) if self._renaming.terms else None

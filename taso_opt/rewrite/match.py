@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from taso_opt.core.dims import Dim, Size, substitute
-from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.literal import literal_value
+from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS
-from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable
+from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import Builder
 
 Binding = Mapping[str, Any]
@@ -17,6 +19,8 @@ Binding = Mapping[str, Any]
 `#count` is the number of elements, `#sizes` what the split gives each, `#part@2` which part element 2 takes, `#dtype`
 the element type, `#owed` the equations between sizes that can only be checked once every symbol is bound.
 """
+
+ValueOf = Callable[[Const], Fraction | None]
 
 
 def key(name: str, private: bool, element: int) -> str:
@@ -27,8 +31,9 @@ def key(name: str, private: bool, element: int) -> str:
 class Matcher:
     """Matches the source of one compiled rule against terms whose types `builder` knows."""
 
-    def __init__(self, builder: Builder, private_sizes: frozenset[str]) -> None:
-        self._builder, self._private_sizes = builder, private_sizes
+    def __init__(self, builder: Builder, private_sizes: frozenset[str], value_of: ValueOf = literal_value) -> None:
+        """`value_of` tells the value of a constant of one element."""
+        self._builder, self._private_sizes, self._value_of = builder, private_sizes, value_of
 
     def match(self, pattern: Pattern, term: Term, element: int = 0) -> Iterator[Binding]:
         """Every way in which the pattern fits the term."""
@@ -40,6 +45,9 @@ class Matcher:
         match pattern:
             case Variable():
                 yield from self._variable(pattern, term, binding, element)
+            case Literal(value):
+                if isinstance(term, Const) and self._has_value(term, value, binding):
+                    yield binding
             case Application():
                 yield from self._application(pattern, term, binding, element)
             case Output(inner, index):
@@ -96,6 +104,9 @@ class Matcher:
             binding["#owed"] = (*binding["#owed"], (wanted, found, element))
             return True
         return bool(binding.setdefault(key(name, name in self._private_sizes, element), found) == found)
+
+    def _has_value(self, term: Const, value: Fraction, binding: Binding) -> bool:
+        return binding.get("#dtype", term.type.dtype) == term.type.dtype and self._value_of(term) == value
 
     def _application(self, pattern: Application, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
         if not isinstance(term, Apply) or term.operator != pattern.operator or len(term.args) != len(pattern.args):

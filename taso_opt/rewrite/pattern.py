@@ -7,6 +7,7 @@ variables and sizes of one element repeat for each element, the shared ones do n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -45,6 +46,13 @@ class Variable:
         if extra and (self.star is None or extra < -1):
             return False
         return all(shape[at] == dim for at, dim in self.fixed)
+
+
+@dataclass(frozen=True)
+class Literal:
+    """Matches a constant of one element that has this value."""
+
+    value: Fraction
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ class Fold:
     inner: Pattern
 
 
-Pattern: TypeAlias = Variable | Application | Output | Join | Part | Fold
+Pattern: TypeAlias = Variable | Literal | Application | Output | Join | Part | Fold
 
 
 @dataclass(frozen=True)

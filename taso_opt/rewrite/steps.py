@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rule
-from taso_opt.rewrite.match import Binding, Matcher
+from taso_opt.rewrite.match import Binding, Matcher, ValueOf
 from taso_opt.rewrite.pattern import CompiledRule, Pattern
 from taso_opt.spec.builder import Builder
 
@@ -46,10 +47,11 @@ class _Element:
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 
-    def __init__(self, builder: Builder, rules: RuleSet) -> None:
+    def __init__(self, builder: Builder, rules: RuleSet, value_of: ValueOf = literal_value) -> None:
+        """`value_of` tells the value of a constant of one element, for rules that ask for it."""
         self._builder = builder
         compiled = [found for rule in rules.directed() if (found := compile_rule(rule, builder)) is not None]
-        matchers = [(rule, Matcher(builder, rule.private_sizes)) for rule in compiled]
+        matchers = [(rule, Matcher(builder, rule.private_sizes, value_of)) for rule in compiled]
         self._single = RuleIndex(((rule, matcher) for rule, matcher in matchers if not rule.merges), _source)
         self._merging = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.merges), _source)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}

@@ -58,7 +58,7 @@ def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
 def _enter(item: MeasureItem, request: MeasureMany) -> _Entrant:
     session = create_session(item.model, request.settings, request.optimization)
     feed = inputs_for(session, item.inputs, request.settings)
-    run = prepare_run(session, item.model, feed, request.settings.device)
+    run = prepare_run(session, item.model, [feed], request.settings.device)
     with refusals("run", item.model):
         return _Entrant(item, run, repeats_for(calibrate(run, clock_of(request.settings)), request.plan.sample_s))
 

@@ -94,8 +94,9 @@ def _create(
         model = contest.models[number]
         try:
             session = create_session(model, request.settings, request.optimization)
-            feed = inputs_for(session, request.inputs, request.settings)
-            run = prepare_run(session, model, feed, request.settings.device)
+            feeds = request.feeds or (None,)
+            inputs = [inputs_for(session, feed, request.settings) for feed in feeds]
+            run = prepare_run(session, model, inputs, request.settings.device)
             with refusals("run", model):
                 run_s[number] = calibrate(run, clock_of(request.settings))
         except TasoError as error:

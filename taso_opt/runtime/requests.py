@@ -88,11 +88,15 @@ class MeasureMany:
 
 @dataclass(frozen=True)
 class CompareLatency:
-    """Time candidates against the original, interleaved, with an A/A control; answered by LatencyComparison."""
+    """Time candidates against the original, interleaved, with an A/A control; answered by LatencyComparison.
+
+    Runs take turns among the `feeds`, or use seeded random inputs when there are none: with one input over and over,
+    the processor learns the branches that depend on the data, which it cannot do where the model is used.
+    """
 
     original: Model
     candidates: tuple[Model, ...]
-    inputs: Mapping[str, Array] | None = None
+    feeds: tuple[Mapping[str, Array], ...] = ()
     settings: RunSettings = ONE_CPU_THREAD
     rounds: int = 30
     recreations: int = 3

@@ -14,10 +14,24 @@ from taso_opt.runtime import InputSpec, random_inputs
 from taso_opt.runtime.inputs import Array
 
 SEEDS = 3
+TIMING_SEEDS = 64
+TIMING_BYTES = 32 << 20
+"""So many sets of inputs are timed in turn, as far as they fit into so many bytes."""
 
 
-def sample_feeds(inputs: Sequence[ModelInput], samples: Mapping[str, Array], seed: int) -> list[Mapping[str, Array]]:
-    """Sets of inputs for the comparison; the first one also serves the timing.
+def timing_feeds(
+    inputs: Sequence[ModelInput], samples: Mapping[str, Array], seed: int
+) -> tuple[Mapping[str, Array], ...]:
+    """Sets of inputs for the timing: as `sample_feeds`, but more of them."""
+    (first, *_) = sample_feeds(inputs, samples, seed, 1)
+    draws = max(1, min(TIMING_SEEDS, TIMING_BYTES // max(sum(array.nbytes for array in first.values()), 1)))
+    return tuple(sample_feeds(inputs, samples, seed, draws))
+
+
+def sample_feeds(
+    inputs: Sequence[ModelInput], samples: Mapping[str, Array], seed: int, draws: int = SEEDS
+) -> list[Mapping[str, Array]]:
+    """Sets of inputs for the comparison.
 
     Random ones are drawn at the bound shapes of the inputs; `samples` take their place where they are given. Raises
     UnsupportedError for an input that cannot be drawn at random.
@@ -27,7 +41,7 @@ def sample_feeds(inputs: Sequence[ModelInput], samples: Mapping[str, Array], see
         for entry in inputs
         if entry.name not in samples
     ]
-    draws = 1 if samples and not specs else SEEDS
+    draws = 1 if samples and not specs else draws
     return [{**random_inputs(specs, seed + draw), **samples} for draw in range(draws)]
 
 

@@ -69,6 +69,7 @@ def hold_finals(
     original: Model,
     candidates: Sequence[Model],
     feeds: Sequence[Feed],
+    timing: tuple[Feed, ...],
     settings: RunSettings,
 ) -> Finals | None:
     """Find the fastest candidate in a short heat, compare its outputs, and time it alone against the original.
@@ -77,13 +78,13 @@ def hold_finals(
     noisy figures is mostly too good. None when no candidate runs. Raises MismatchError when the fastest computes
     something else than the original: then a rule, a precondition or the rewriting itself is wrong.
     """
-    number = _heat(process, original, candidates, feeds[0], settings)
+    number = _heat(process, original, candidates, timing, settings)
     if number is None:
         return None
     agreed = agreement(process, original, candidates[number], feeds, settings)
     if agreed.reasons:
         raise MismatchError(f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}")
-    request = CompareLatency(original, (candidates[number],), feeds[0], settings, time_limit_s=FINAL_LIMIT_S)
+    request = CompareLatency(original, (candidates[number],), timing, settings, time_limit_s=FINAL_LIMIT_S)
     latency = compare_latency(process, request)
     finalist = latency.candidates[0]
     if isinstance(finalist, Failed):
@@ -92,13 +93,17 @@ def hold_finals(
 
 
 def _heat(
-    process: RuntimeProcess, original: Model, candidates: Sequence[Model], feed: Feed, settings: RunSettings
+    process: RuntimeProcess,
+    original: Model,
+    candidates: Sequence[Model],
+    feeds: tuple[Feed, ...],
+    settings: RunSettings,
 ) -> int | None:
     """The number of the candidate that is fastest in a few rounds, None if none runs."""
     if len(candidates) == 1:
         return 0
     request = CompareLatency(
-        original, tuple(candidates), feed, settings, HEAT_ROUNDS, HEAT_RECREATIONS, time_limit_s=HEAT_LIMIT_S
+        original, tuple(candidates), feeds, settings, HEAT_ROUNDS, HEAT_RECREATIONS, time_limit_s=HEAT_LIMIT_S
     )
     latency = compare_latency(process, request)
     ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}

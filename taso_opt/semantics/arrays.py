@@ -43,14 +43,25 @@ class FloatArrays:
         a, b = aligned(x, y)
         return np.multiply(a, b)
 
+    def divide(self, x: Array, y: Array) -> Array:
+        """Element-wise quotient with broadcasting."""
+        a, b = aligned(x, y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.divide(a, b)
+
+    def constant(self, value: Fraction) -> Array:
+        """A scalar."""
+        return np.array([float(value)])
+
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number, or by an object array of them that broadcasts at the last axes."""
         result: Array = x * np.asarray(factors, dtype=x.dtype)
         return result
 
     def apply(self, function: ScalarFunction, x: Array) -> Array:
-        """Map a scalar function over all elements."""
-        return function.real(x).astype(x.dtype, copy=False)
+        """Map a scalar function over all elements; where it is undefined the result is no number."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            return function.real(x).astype(x.dtype, copy=False)
 
     def contract(self, subscripts: str, x: Array, y: Array) -> Array:
         """Sum of products in Einstein notation over explicit axes, `...` standing for broadcast ones."""

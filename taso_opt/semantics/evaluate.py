@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule
@@ -15,11 +16,15 @@ from taso_opt.spec.operator import Array, ArrayModule
 def evaluate(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: Mapping[Term, Array]) -> list[Array]:
     """The values of `roots`; every array carries the interpretation's sample axis in front.
 
-    `leaves` gives the values of variables and constants. Sizes in attributes must be numbers.
+    `leaves` gives the values of variables and constants; literals need none. Sizes in attributes must be numbers.
     """
     values: dict[Term, Any] = dict(leaves)
     for term in postorder(roots):
         if term in values:
+            continue
+        number = literal_value(term)
+        if number is not None:
+            values[term] = xp.constant(number)
             continue
         if isinstance(term, Item):
             values[term] = values[term.term][term.index]

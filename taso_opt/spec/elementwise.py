@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from taso_opt.core.dims import symbol
-from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.term import Apply, Attribute, Item, Term
 from taso_opt.core.types import TensorType
 from taso_opt.spec.axiom import Axiom
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.operator import Array, ArrayModule, Operator, ScalarFunction, plain_spelling
+from taso_opt.spec.operator import Array, ArrayModule, Operator, ScalarFunction, Spelling, plain_spelling
+from taso_opt.spec.shapes import broadcast
 
 CONCAT_AXES = (-1, -2, -3, -4)
 SWAP = (-1, -2)
+SCALARS = "scalar"
+"""The family under which operators list the parameters that the enumeration of scalar functions tries."""
+
 PERMUTATIONS = ((-2, -3, -1), (-2, -1, -3), (-1, -3, -2), (-1, -2, -3))
 
 
@@ -47,7 +52,35 @@ def unary_operator(name: str, function: ScalarFunction) -> Operator:
     def evaluate(xp: ArrayModule, x: Array) -> Array:
         return xp.apply(function, x)
 
-    return Operator(name, infer=infer, evaluate=evaluate, spelling=plain_spelling(name), arity=1)
+    return Operator(name, infer=infer, evaluate=evaluate, spelling=plain_spelling(name), arity=1, elementwise=True)
+
+
+def scalar_operator(
+    name: str,
+    evaluate: Callable[..., Array],
+    arity: int = 1,
+    *,
+    infer: Callable[..., TensorType] | None = None,
+    spelling: Spelling | None = None,
+    commutative: bool = False,
+    choices: Sequence[Mapping[str, Attribute]] = (),
+) -> Operator:
+    """An element-wise operator of the scalar family; `choices` are the parameters that its enumeration tries."""
+
+    def keep(x: TensorType, **_: object) -> TensorType:
+        return x
+
+    return Operator(
+        name,
+        infer=infer or (keep if arity == 1 else broadcast),
+        evaluate=evaluate,
+        spelling=spelling or plain_spelling(name),
+        arity=arity,
+        commutative=commutative,
+        choices={SCALARS: choices} if choices else {},
+        elementwise=True,
+        scalar=True,
+    )
 
 
 def unary_laws(name: str, function: ScalarFunction) -> tuple[Axiom, ...]:

@@ -21,13 +21,17 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """A function of one real number; exact interpretations know of it only the facts declared here."""
+    """A function of one real number; exact interpretations know of it only the facts declared here.
+
+    `positive_part` says that it is max(x, 0), by which all piecewise linear meanings are spelled.
+    """
 
     name: str
     real: Callable[[Array], Array]
     zero_preserving: bool = False
     idempotent: bool = False
     monotone: bool = False
+    positive_part: bool = False
 
 
 class ArrayModule(Protocol):
@@ -40,6 +44,8 @@ class ArrayModule(Protocol):
     def add(self, x: Array, y: Array) -> Array: ...
     def subtract(self, x: Array, y: Array) -> Array: ...
     def multiply(self, x: Array, y: Array) -> Array: ...
+    def divide(self, x: Array, y: Array) -> Array: ...
+    def constant(self, value: Fraction) -> Array: ...
     def scale(self, x: Array, factors: Fraction | Array) -> Array: ...
     def apply(self, function: ScalarFunction, x: Array) -> Array: ...
     def contract(self, subscripts: str, x: Array, y: Array) -> Array: ...
@@ -108,6 +114,9 @@ class Operator:
     `arity` None means one or more operands. `arithmetic` is False for pure data movement. `choices` names, for each
     family of shapes, the attribute values that enumeration tries. `conditions(**attributes)` lists sizes that must not
     be negative for the operator to be defined, each with the reason, besides those that its primitives ask for.
+    `elementwise` operators compute every element from the elements at the same place. Those that are `scalar` besides
+    have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
+    them, and rules with them are judged over the reals, element by element.
     """
 
     name: str
@@ -120,6 +129,8 @@ class Operator:
     outputs: int = 1
     choices: Mapping[str, Sequence[Mapping[str, Attribute]]] = field(default_factory=dict)
     conditions: Callable[..., Sequence[tuple[Dim, str]]] | None = None
+    elementwise: bool = False
+    scalar: bool = False
 
     def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
         """The types of all outputs; TypeMismatch when the operands do not fit."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taso_opt.core.dims import Dim, Size, divide
+from taso_opt.core.dims import STAR, Dim, Size, divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
+
+ANY_SHAPE = STAR + "any"
+"""How stars begin that stand for the shape of one variable alone: `x[*any_x], s[*any_s]` have only to broadcast."""
+
+JOINED = "&"
 
 
 def broadcast(x: TensorType, y: TensorType) -> TensorType:
@@ -17,9 +22,26 @@ def broadcast(x: TensorType, y: TensorType) -> TensorType:
 
 def broadcast_shapes(x: tuple[Dim, ...], y: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """NumPy's broadcasting, aligned at the last axis; symbolic sizes agree only when they are the same symbol."""
+    if x != y and _is_any_shape(x) and _is_any_shape(y):
+        return (_joined(x[0], y[0]),)
     rank = max(len(x), len(y))
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in (x, y)]
     return tuple(_broadcast_dim(a, b) for a, b in zip(*padded, strict=True))
+
+
+def any_shape(name: str) -> Size:
+    """The star for the shape of a variable that has only to broadcast with the others."""
+    return symbol(f"{ANY_SHAPE}_{name}")
+
+
+def _is_any_shape(shape: Sequence[Dim]) -> bool:
+    return len(shape) == 1 and str(shape[0]).startswith(ANY_SHAPE)
+
+
+def _joined(x: Dim, y: Dim) -> Dim:
+    """What two shapes that only have to broadcast broadcast to: one named after both, in whatever order they meet."""
+    names = {name for star in (x, y) for name in str(star).removeprefix(STAR).split(JOINED)}
+    return symbol(STAR + JOINED.join(sorted(names)))
 
 
 def same_dtype(*types: TensorType) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from taso_opt.core.dims import parse_dim
+from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, variables
 from taso_opt.core.types import parse_scheme
@@ -35,7 +37,8 @@ def format_term(term: Term) -> str:
         case Var(name):
             return name
         case Const(name):
-            return f"`{name}`"
+            value = literal_value(term)
+            return f"`{name}`" if value is None else str(value)
         case Item(inner, index):
             return f"{format_term(inner)}[{index}]"
         case Apply(operator, args, attributes):
@@ -91,7 +94,7 @@ def _variables(types: str) -> dict[str, Var]:
     return found
 
 
-_TOKEN = re.compile(r'\s*("[^"\\]*"|-?\d+\.\d*(?:e-?\d+)?|\*?[A-Za-z_]\w*|\d+|[()\[\],;=+*-])')
+_TOKEN = re.compile(r'\s*("[^"\\]*"|-?\d+\.\d*(?:e-?\d+)?|\*?[A-Za-z_]\w*|\d+|[()\[\],;=+*/-])')
 
 
 class _Parser:
@@ -128,9 +131,11 @@ class _Parser:
         if depth > MAX_DEPTH:
             raise RuleError(f"expected at most {MAX_DEPTH} nested operators, found more")
         name = self._next()
+        term: Term
+        if name == "-" or name.isdecimal():
+            return self._literal(name)
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise self._error("a variable or an operator")
-        term: Term
         if self._peek() == "(":
             term = self._application(name, depth)
         elif name in self._variables:
@@ -142,6 +147,17 @@ class _Parser:
             term = self._builder.item(term, int(self._next()))
             self._expect("]")
         return term
+
+    def _literal(self, first: str) -> Const:
+        """A whole number or a quotient of two."""
+        numerator = self._next() if first == "-" else first
+        denominator = "1"
+        if self._peek() == "/":
+            self._next()
+            denominator = self._next()
+        if not (numerator.isdecimal() and denominator.isdecimal() and int(denominator)):
+            raise self._error("a number such as 3 or 1/6")
+        return literal(Fraction(int(numerator), int(denominator)) * (-1 if first == "-" else 1))
 
     def _application(self, name: str, depth: int) -> Apply:
         self._expect("(")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from taso_opt.core.rule import Rule
+from taso_opt.core.rule import FpClass, Rule
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.floating import floating_point_class
 from taso_opt.verify.prove import ENGINE, Prover
 from taso_opt.verify.refute import refute
+from taso_opt.verify.scalar_rules import is_scalar
+from taso_opt.verify.scalars import ENGINE as SCALAR_ENGINE
+from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample, Proved, Refuted, Unknown, Verdict
 
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
@@ -26,6 +30,8 @@ def examine(library: SpecLibrary, prover: Prover, rule: Rule, axioms: Collection
         evaluated = refute(builder, rule)
     except FAILURES as error:
         return Unknown(f"it cannot be evaluated: {error}")
+    if is_scalar(builder, rule):
+        return _examine_scalars(builder, rule, evaluated)
     reason = "no axioms are recorded" if axioms is None else prover.prove(rule, axioms)
     recorded = reason is None
     if reason is not None:
@@ -41,6 +47,17 @@ def examine(library: SpecLibrary, prover: Prover, rule: Rule, axioms: Collection
     if evaluated == 0:
         return Unknown("a proof exists, but no small sizes were found at which the operands fit")
     return Proved(recorded, ENGINE, evaluated, floating_point_class(builder, rule))
+
+
+def _examine_scalars(builder: Builder, rule: Rule, evaluated: Counterexample | int) -> Verdict:
+    """The verdict on an element-wise equation, which is proved from the meanings of its operators, not from axioms."""
+    reason = prove_scalars(builder, rule)
+    if isinstance(evaluated, Counterexample):
+        assert reason is not None, f"expected proof and evaluation to agree on {format_rule(rule)}, found {evaluated}"
+        return Refuted(evaluated)
+    if reason is not None or evaluated == 0:
+        return Unknown(reason or "no small sizes were found at which the operands fit")
+    return Proved(True, SCALAR_ENGINE, evaluated, FpClass.E3)
 
 
 def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:

@@ -10,6 +10,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.prune import prune
+from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.verdict import Proved, Unknown, Verdict
 from taso_opt.verify.worker import Examine, Explain, Widen
 
@@ -34,8 +35,16 @@ def build_library(
     crew: Crew, library: SpecLibrary, rules: Sequence[Rule], verdicts: Sequence[Verdict], progress: Progress = silent
 ) -> list[Rule]:
     """The library that proved equations give: stated as generally as they hold, without the derivable ones."""
-    # 1. Weaken the preconditions of what is proved.
-    proved = [rule for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
+    builder = library.builder()
+    every = [(rule, verdict) for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
+    # 1. Equations between scalar functions hold for all shapes and rest on no axiom: they are kept as they are.
+    scalars = [
+        replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
+        for rule, verdict in every
+        if is_scalar(builder, rule)
+    ]
+    # 2. Weaken the preconditions of the others.
+    proved = [rule for rule, _ in every if not is_scalar(builder, rule)]
     questions = [Widen(rule) for rule in proved]
     answers = crew.ask_all(questions, lambda done: progress(f"widened {done} of {len(questions)} rules"))
     widened = [
@@ -44,10 +53,10 @@ def build_library(
         for form in (answer if isinstance(answer, tuple) else (rule,))
         if isinstance(form, Rule)
     ]
-    # 2. Drop what smaller rules already give.
+    # 3. Drop what smaller rules already give.
     kept = prune(crew, widened, progress)
-    # 3. Certify what is left.
-    return _certified(crew, library, kept, progress)
+    # 4. Certify what is left.
+    return [*_certified(crew, library, kept, progress), *scalars]
 
 
 def _certified(crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress) -> list[Rule]:

@@ -48,7 +48,7 @@ def test_the_counts_of_every_pool_are_one_table_with_their_sum(run):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--operators", "Relu,Softmax"], 2, "expected operators among Add,"),
+        (["--operators", "Relu,Softmax"], 2, "expected operators among Abs, Add,"),
         (["--operators", ""], 2, "found ''"),
         (["--max-ops", 0], 2, "expected 1 to 6 operators a side for --max-ops, found 0"),
         (["--max-ops", 7], 2, "expected 1 to 6 operators a side for --max-ops, found 7"),

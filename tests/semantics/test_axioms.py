@@ -111,7 +111,7 @@ def kind_of(*shape):
     return TensorType("float64", shape)
 
 
-@pytest.mark.parametrize("name", sorted(LIBRARY.operators))
+@pytest.mark.parametrize("name", sorted(name for name, one in LIBRARY.operators.items() if not one.scalar))
 def test_the_shape_that_is_inferred_is_the_shape_that_is_computed(name):
     seen = 0
     for axiom in LIBRARY.axioms:

@@ -16,6 +16,7 @@ from taso_opt.verify.index_functions.prove import (
     prove_axiom,
     prove_for_all_sizes,
 )
+from taso_opt.verify.scalars import prove_scalars_commute
 from taso_opt.verify.verdict import Unknown
 
 AXES = ("l", "m", "n")
@@ -32,6 +33,10 @@ def prove_axioms(library: SpecLibrary) -> Iterator[tuple[str, Answer]]:
 
 def prove_commutativity(operator: str, library: SpecLibrary) -> Answer:
     """Prove that the operands of an operator may change places, however they broadcast over the last axes."""
+    declared = library.operators[operator]
+    if declared.scalar:
+        reason = prove_scalars_commute(declared)
+        return ProvedForAllSizes(1, (), ()) if reason is None else Unknown(reason)
     builder = library.builder()
     answers: list[ProvedForAllSizes] = []
     for x, y in operands():

@@ -74,7 +74,7 @@ def rebuilt(roots, node, new, builder):
     return tuple(mapping[root] for root in roots)
 
 
-@pytest.mark.parametrize("operator", sorted(LIBRARY.operators))
+@pytest.mark.parametrize("operator", sorted(name for name, one in LIBRARY.operators.items() if not one.scalar))
 def test_no_mutant_is_proved_that_evaluation_refutes(operator):
     builder = LIBRARY.builder()
     mutants: dict[str, Rule] = {}

@@ -11,6 +11,7 @@ from taso_opt.spec.text import parse_rule
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_axiom, prove_for_all_sizes
 from taso_opt.verify.refute import refute
+from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.verdict import Counterexample, Unknown
 
 LIBRARY = load_specs()
@@ -53,10 +54,12 @@ def test_few_proofs_lean_on_what_operators_need_and_then_both_sides_need_it(monk
     ]
 
 
-def test_every_rule_of_the_library_is_proved_for_all_sizes():
+def test_every_rule_of_the_library_that_rests_on_axioms_is_proved_for_all_sizes():
     for record in read_records(None):
         builder = LIBRARY.builder()
         rule = read_record(record, builder, None)
+        if is_scalar(builder, rule):
+            continue
         assert isinstance(prove_for_all_sizes(builder, rule.source, rule.target), ProvedForAllSizes), record.text
 
 

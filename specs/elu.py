@@ -1,0 +1,25 @@
+"""x above zero, alpha (exp(x) - 1) below."""
+
+from fractions import Fraction
+
+from taso_opt.spec import OnnxCall, Spelling
+from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.piecewise import fraction, negated, positive, ratio
+from taso_opt.spec.transcendental import EXP
+
+
+def evaluate(xp, x, alpha):
+    below = negated(xp, positive(xp, negated(xp, x)))
+    tail = xp.subtract(xp.apply(EXP, below), xp.constant(Fraction(1)))
+    return xp.add(positive(xp, x), xp.scale(tail, fraction(alpha)))
+
+
+def read(op, node):
+    return op.Elu(node.inputs[0], alpha=ratio(node.attribute("alpha", 1.0)))
+
+
+def write(term, context):
+    return OnnxCall("Elu", term.args, {"alpha": float(fraction(term.attribute("alpha")))})
+
+
+OPERATOR = scalar_operator("Elu", evaluate, spelling=Spelling(("Elu",), read, write), choices=({"alpha": (1, 1)},))

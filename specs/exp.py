@@ -1,0 +1,11 @@
+"""The exponential function."""
+
+from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.transcendental import EXP
+
+
+def evaluate(xp, x):
+    return xp.apply(EXP, x)
+
+
+OPERATOR = scalar_operator("Exp", evaluate)

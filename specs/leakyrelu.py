@@ -1,0 +1,25 @@
+"""max(x, 0) + alpha min(x, 0)."""
+
+from taso_opt.spec import OnnxCall, Spelling
+from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.piecewise import fraction, negated, positive, ratio
+
+
+def evaluate(xp, x, alpha):
+    return xp.subtract(positive(xp, x), xp.scale(positive(xp, negated(xp, x)), fraction(alpha)))
+
+
+def read(op, node):
+    return op.LeakyRelu(node.inputs[0], alpha=ratio(node.attribute("alpha", 0.01)))
+
+
+def write(term, context):
+    return OnnxCall("LeakyRelu", term.args, {"alpha": float(fraction(term.attribute("alpha")))})
+
+
+OPERATOR = scalar_operator(
+    "LeakyRelu",
+    evaluate,
+    spelling=Spelling(("LeakyRelu",), read, write),
+    choices=tuple({"alpha": alpha} for alpha in ((1, 100), (1, 10), (1, 5))),
+)

@@ -1,0 +1,11 @@
+"""The natural logarithm."""
+
+from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.transcendental import LOG
+
+
+def evaluate(xp, x):
+    return xp.apply(LOG, x)
+
+
+OPERATOR = scalar_operator("Log", evaluate)

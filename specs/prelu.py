@@ -1,0 +1,20 @@
+"""max(x, 0) + slope min(x, 0), the slope broadcast to the shape of x."""
+
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.piecewise import negated, positive
+from taso_opt.spec.shapes import broadcast
+
+
+def infer(x, slope):
+    result = broadcast(x, slope)
+    if x.is_static and result != x:
+        raise TypeMismatch(f"expected a slope that broadcasts to {x}, found {slope}")
+    return result
+
+
+def evaluate(xp, x, slope):
+    return xp.subtract(positive(xp, x), xp.multiply(slope, positive(xp, negated(xp, x))))
+
+
+OPERATOR = scalar_operator("PRelu", evaluate, 2, infer=infer)

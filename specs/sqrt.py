@@ -1,0 +1,11 @@
+"""The square root."""
+
+from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.transcendental import SQRT
+
+
+def evaluate(xp, x):
+    return xp.apply(SQRT, x)
+
+
+OPERATOR = scalar_operator("Sqrt", evaluate)

@@ -1,0 +1,225 @@
+"""Discovers equations between scalar functions: element-wise expressions that agree on random real numbers.
+
+Residues, on which the other families are fingerprinted, have no order, so these functions are evaluated in float64.
+As there (section 2.3 of the paper) terms are built bottom-up, with one representative for each class of equal values,
+and a term that contains a reducible one is never built. What is found holds at a few points; the verifier decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taso_opt.core.literal import literal, literal_value
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Attribute, Term, Var, postorder, variables
+from taso_opt.core.types import REAL, TensorType
+from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.elementwise import SCALARS
+from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.operator import Operator
+from taso_opt.spec.shapes import any_shape
+from taso_opt.spec.text import format_rule
+
+SAMPLES = 46
+SPREAD = 8.0
+"""Points at which terms are compared, drawn from [-SPREAD, SPREAD]: pieces of common functions end at -3, 3 and 6."""
+
+EXTREMES = (-800.0, 800.0)
+"""Points besides, whose exponentials overflow: a term that breaks there is not equal in floating point."""
+
+LARGEST = 1e12
+"""Terms with values beyond this, or that are no numbers, are not looked into."""
+
+SHORT_OPS = 2
+"""Spellings of at most so many operators stand in for a function where a model's version of ONNX lacks it.
+
+A function that has such a spelling needs no longer one; of others, one operator more than the fewest is worth while.
+"""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScalarPool:
+    """Functions that are one operator each, and the operators and constants to spell them with.
+
+    `max_ops` bounds the operators of a spelling; with `positive` only positive numbers are compared, because the
+    functions are undefined elsewhere.
+    """
+
+    functions: tuple[str, ...]
+    variables: tuple[str, ...]
+    literals: tuple[Fraction, ...]
+    operators: tuple[str, ...]
+    max_ops: int
+    positive: bool = False
+
+
+def _pool(
+    functions: str, variables: str, literals: str, operators: str, max_ops: int, positive: bool = False
+) -> ScalarPool:
+    numbers = tuple(Fraction(text) for text in literals.split())
+    names = tuple(functions.split()), tuple(variables.split())
+    return ScalarPool(*names, numbers, tuple(operators.split()), max_ops, positive)
+
+
+SCALAR_POOLS = (
+    _pool("HardSigmoid HardSwish", "x", "3 6 1/6 1/2", "Add Mul Div Clip", 4),
+    _pool("HardSwish", "x", "", "HardSigmoid Mul", 2),
+    _pool("Clip", "x", "0 1 6", "Min Max Relu", 2),
+    _pool("PRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 5),
+    _pool("LeakyRelu", "x", "0 1/100 1/10 1/5", "Relu Max Min Mul Add Sub", 4),
+    _pool("Abs Relu", "x", "0", "Relu Neg Max Min Add Sub", 3),
+    _pool("Pow", "x", "", "Mul Sqrt", 3, positive=True),
+    _pool("Softplus", "x", "1", "Relu Abs Neg Exp Log Add", 7),
+    _pool("Mish", "x", "", "Softplus Tanh Mul", 3),
+    _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
+)
+
+
+def discover_scalars(library: SpecLibrary, max_ops: int, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
+    """Candidate equations of all pools over the named operators, in the order of their text form.
+
+    Pools look deeper than `max_ops` where their operators allow: what a kernel is made of often takes more operators
+    than the kernel, and scalar functions are cheap to enumerate; below 3 they keep to `max_ops`.
+    """
+    functions: dict[Term, _Function] = {}
+    for pool in SCALAR_POOLS:
+        for name in sorted(operators.intersection(pool.functions)):
+            names = [other for other in pool.operators if other in operators and other != name]
+            enumeration = _Enumeration(library, pool, [library.operators[other] for other in names], seed)
+            for found in enumeration.spelled(library.operators[name], pool.max_ops if max_ops >= 3 else max_ops):
+                functions.setdefault(found.term, found).spellings.update(found.spellings)
+    builder = library.builder()
+    rules = {format_rule(rule): rule for found in functions.values() for rule in _equations(builder, found)}
+    return tuple(rules[text] for text in sorted(rules))
+
+
+def _equations(builder: Builder, function: _Function) -> Iterator[Rule]:
+    """The function and its short spellings, each with all longer ones."""
+    short = [term for term, size in function.spellings.items() if size <= SHORT_OPS]
+    for term in function.spellings:
+        for other in (function.term, *short):
+            new = term not in short or other is function.term
+            if new and builder.types(term) == builder.types(other):
+                yield _renamed(builder, Rule((term,), (other,)))
+
+
+@dataclass
+class _Function:
+    """One operator applied to variables, and what was found to compute the same, with its number of operators."""
+
+    term: Term
+    spellings: dict[Term, int] = field(default_factory=dict)
+
+    def add(self, size: int, term: Term) -> None:
+        """Note a spelling, unless it is too long or only wraps another one."""
+        fewest = min(self.spellings.values(), default=size)
+        if size <= fewest + (fewest > SHORT_OPS) and not any(part in self.spellings for part in postorder((term,))):
+            self.spellings[term] = size
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """An operator with its parameters, as the enumeration applies it."""
+
+    operator: Operator
+    attributes: Mapping[str, Attribute]
+
+
+class _Enumeration:
+    """One pool without the function to be spelled: representatives of every size with their values."""
+
+    def __init__(self, library: SpecLibrary, pool: ScalarPool, operators: Sequence[Operator], seed: int) -> None:
+        self._builder: Builder = library.builder()
+        generator = np.random.default_rng(seed)
+        low = 0.0 if pool.positive else -SPREAD
+        self._leaves: list[Term] = [Var(name, TensorType(REAL, (any_shape(name),))) for name in pool.variables]
+        values: list[Values] = [generator.uniform(low, SPREAD, SAMPLES + len(EXTREMES)) for _ in self._leaves]
+        if not pool.positive:
+            values[0][-len(EXTREMES) :] = EXTREMES
+        self._leaves += [literal(number) for number in pool.literals]
+        values += [np.full_like(values[0], float(number)) for number in pool.literals]
+        self._terms: list[list[Term]] = [self._leaves]
+        self._values: list[Values] = [np.array(values)]
+        self._operations = [operation for operator in operators for operation in _operations(operator)]
+
+    def spelled(self, function: Operator, max_ops: int) -> list[_Function]:
+        """The function at every choice of its parameters, with its spellings of at most `max_ops` operators."""
+        functions: dict[bytes, _Function] = {}
+        for operation in _operations(function):
+            for make, row in self._applied(operation, (0,) * int(function.arity or 1)):
+                term = make()
+                if variables((term,)) == self._leaves[: function.arity]:
+                    functions.setdefault(_key(row), _Function(term))
+        seen = {_key(row) for row in self._values[0]}
+        for size in range(1, max_ops + 1):
+            terms, rows = [], []
+            for make, row in self._applications(size):
+                key = _key(row)
+                found = functions.get(key)
+                if found is not None:
+                    found.add(size, make())
+                if key not in seen and size < max_ops:
+                    seen.add(key)
+                    terms.append(make())
+                    rows.append(row)
+            self._terms.append(terms)
+            self._values.append(np.array(rows).reshape(-1, self._values[0].shape[1]))
+        return list(functions.values())
+
+    def _applications(self, size: int) -> Iterator[tuple[Callable[[], Term], Values]]:
+        """Every application with `size` operators to representatives: how to make it, and its values."""
+        for operation in self._operations:
+            if operation.operator.arity == 1:
+                yield from self._applied(operation, (size - 1,))
+                continue
+            for left in range(size):
+                if not operation.operator.commutative or left <= size - 1 - left:
+                    yield from self._applied(operation, (left, size - 1 - left))
+
+    def _applied(self, operation: _Operation, sizes: tuple[int, ...]) -> Iterator[tuple[Callable[[], Term], Values]]:
+        banks = [self._terms[size] for size in sizes]
+        rows = np.indices([len(bank) for bank in banks]).reshape(len(sizes), -1)
+        if len(sizes) == 2 and sizes[0] == sizes[1] and operation.operator.commutative:
+            rows = rows[:, rows[0] <= rows[1]]
+        if not rows.shape[1]:
+            return
+        operands = [self._values[size][places] for size, places in zip(sizes, rows, strict=True)]
+        with np.errstate(all="ignore"):
+            values = operation.operator.evaluate(FloatArrays(), *operands, **operation.attributes)
+        usable = np.isfinite(values).all(axis=1) & (np.abs(values) < LARGEST).all(axis=1) & (np.ptp(values, axis=1) > 0)
+        for at in np.flatnonzero(usable):
+            arguments = [bank[place] for bank, place in zip(banks, rows[:, at], strict=True)]
+            if operation.operator.name == "Div" and literal_value(arguments[1]) is None:
+                continue  # a quotient by what may be zero is undefined there
+            yield partial(self._builder.apply, operation.operator.name, arguments, operation.attributes), values[at]
+
+
+def _operations(operator: Operator) -> list[_Operation]:
+    return [_Operation(operator, attributes) for attributes in operator.choices.get(SCALARS, ({},))]
+
+
+def _key(row: Values) -> bytes:
+    """Values up to rounding; 0 and -0 are one."""
+    return (row.astype(np.float32) + np.float32(0)).tobytes()
+
+
+def _renamed(builder: Builder, rule: Rule) -> Rule:
+    """The rule with its variables called x and s in the order in which they occur."""
+    names = dict(zip(variables((*rule.source, *rule.target)), ("x", "s", "t"), strict=False))
+    images: dict[Term, Any] = {}
+    for term in postorder((*rule.source, *rule.target)):
+        if isinstance(term, Var):
+            images[term] = Var(names[term], TensorType(REAL, (any_shape(names[term]),)))
+        else:
+            images[term] = builder.rebuild(term, tuple(images[child] for child in getattr(term, "args", ())))
+    return Rule((images[rule.source[0]],), (images[rule.target[0]],))

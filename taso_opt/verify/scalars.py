@@ -1,0 +1,59 @@
+"""Proves equations between element-wise expressions: one element of each side, over the ordered real numbers.
+
+Every element of the result of element-wise operators is one scalar expression of the elements that broadcasting puts
+at its place. So an equation between two of them holds for all shapes on which both sides have one type, as soon as
+it holds for numbers, which Z3 decides from the meanings of the operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import z3
+
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Term, variables
+from taso_opt.semantics.evaluate import evaluate
+from taso_opt.semantics.instances import instantiate, symbols_of
+from taso_opt.semantics.reals import OrderedReals
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array, Operator
+
+RESOURCE_LIMIT = 4_000_000
+"""Z3's deterministic unit of work, a few seconds; proofs take a hundredth of it."""
+
+ENGINE = f"z3 {z3.get_version_string()}, reals"
+
+
+def prove_scalars(builder: Builder, rule: Rule) -> str | None:
+    """None when both sides are equal for all real numbers, else why no proof was found."""
+    roots = (*rule.source, *rule.target)
+    symbols = symbols_of(roots)
+    # Literal sizes could tell elements apart only through shapes, and those have been inferred to be equal.
+    one_element = dict.fromkeys(symbols.sizes, ()) | dict.fromkeys(symbols.parameters, ())
+    numbers = instantiate(builder, roots, one_element, "float64")
+    reals = OrderedReals()
+    leaves: dict[Term, Array] = {leaf: reals.unknown(leaf.name) for leaf in variables(numbers)}
+    values = evaluate(builder, reals, numbers, leaves)
+    width = len(rule.source)
+    return _equal(zip(values[:width], values[width:], strict=True))
+
+
+def prove_scalars_commute(operator: Operator) -> str | None:
+    """None when the operands of a binary element-wise operator may change places, else why no proof was found."""
+    reals = OrderedReals()
+    x, y = reals.unknown("x"), reals.unknown("y")
+    return _equal([(operator.evaluate(reals, x, y), operator.evaluate(reals, y, x))])
+
+
+def _equal(pairs: Iterable[tuple[Array, Array]]) -> str | None:
+    solver = z3.SimpleSolver()
+    solver.set("rlimit", RESOURCE_LIMIT)
+    solver.add(z3.Or([u.item() != v.item() for u, v in pairs]))
+    match str(solver.check()):
+        case "unsat":
+            return None
+        case "sat":
+            return "the two sides differ for some real numbers, as far as their functions are known"
+        case _:
+            return f"Z3 gave up over the reals: {solver.reason_unknown()}"

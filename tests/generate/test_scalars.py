@@ -1,0 +1,84 @@
+"""Equations between scalar functions: what is found, that it holds, and that what overflows is not."""
+
+import pytest
+
+from taso_opt.generate.scalars import discover_scalars
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import format_rule, parse_rule
+from taso_opt.verify.refute import refute
+from taso_opt.verify.scalars import prove_scalars
+
+LIBRARY = load_specs()
+
+
+def found(*operators, max_ops=3, seed=0):
+    names = frozenset(operators) if operators else frozenset(LIBRARY.operators)
+    return discover_scalars(LIBRARY, max_ops, seed, names)
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return found()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Div(Mul(x, Clip(Add(x, 3); high=(6, 1), low=(0, 1))), 6) = Mul(x, HardSigmoid(x; alpha=(1, 6), beta=(1, 2)))",
+        "Mul(x, HardSigmoid(x; alpha=(1, 6), beta=(1, 2))) = HardSwish(x)",
+        "Max(x, Mul(x, 1/10)) = LeakyRelu(x; alpha=(1, 10))",
+        "Add(Relu(x), Log(Add(Exp(Neg(Abs(x))), 1))) = Softplus(x)",
+        "Mul(x, Tanh(Softplus(x))) = Mish(x)",
+        "Add(Relu(x), Sub(Exp(Min(x, 0)), 1)) = Elu(x; alpha=(1, 1))",
+        "Sqrt(x) = Pow(x; exponent=(1, 2))",
+        "Mul(Mul(x, x), Mul(x, x)) = Pow(x; exponent=(4, 1))",
+        "Relu(Min(x, 6)) = Clip(x; high=(6, 1), low=(0, 1))",
+    ],
+)
+def test_what_a_kernel_computes_is_found_in_other_words(everything, text):
+    assert parse_rule(f"{text} where x[*any_x]", LIBRARY.builder()) in everything
+
+
+def test_a_slope_of_its_own_for_each_channel_is_found_for_all_shapes_that_broadcast(everything):
+    text = "Add(Relu(x), Mul(s, Min(x, 0))) = PRelu(x, s) where s[*any_s], x[*any_x]"
+    assert parse_rule(text, LIBRARY.builder()) in everything
+
+
+def test_every_equation_is_proved_and_survives_evaluation(everything):
+    assert len(everything) > 40
+    for rule in everything:
+        assert prove_scalars(LIBRARY.builder(), rule) is None, format_rule(rule)
+        assert isinstance(refute(LIBRARY.builder(), rule), int), format_rule(rule)
+
+
+def test_a_form_that_overflows_is_not_equal_in_floating_point(everything):
+    texts = [format_rule(rule) for rule in everything]
+    assert not any("Log(Add(1, Exp(x)))" in text or "Log(Add(Exp(x), 1))" in text for text in texts)
+
+
+def test_only_the_operators_asked_for_take_part():
+    rules = found("LeakyRelu", "Max", "Mul")
+    assert len(rules) == 3
+    assert all({"LeakyRelu", "Max", "Mul"} >= operators(rule) for rule in rules)
+    assert found("MatMul", "Concat") == ()
+
+
+def operators(rule):
+    return {term.operator for side in (rule.source, rule.target) for term in applications(side[0])}
+
+
+def applications(term):
+    if hasattr(term, "operator"):
+        yield term
+        for argument in term.args:
+            yield from applications(argument)
+
+
+def test_the_same_seed_gives_the_same_equations_and_another_seed_the_same_set():
+    names = ("HardSigmoid", "HardSwish", "Add", "Mul", "Div", "Clip")
+    assert list(map(format_rule, found(*names))) == list(map(format_rule, found(*names)))
+    assert set(map(format_rule, found(*names))) == set(map(format_rule, found(*names, seed=7)))
+
+
+def test_fewer_operators_a_side_find_less():
+    assert {format_rule(rule) for rule in found(max_ops=1)} < {format_rule(rule) for rule in found(max_ops=2)}

@@ -1,0 +1,81 @@
+"""Proofs over the real numbers: true for all of them, whatever the shapes, or not proved."""
+
+import pytest
+
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.examine import examine
+from taso_opt.verify.prove import Prover
+from taso_opt.verify.scalar_rules import is_scalar
+from taso_opt.verify.scalars import prove_scalars, prove_scalars_commute
+from taso_opt.verify.verdict import Proved, Refuted, Unknown
+
+LIBRARY = load_specs()
+BOTH = "s[*any_s], x[*any_x]"
+
+
+@pytest.fixture(scope="module")
+def prover():
+    return Prover(LIBRARY)
+
+
+def rule(text):
+    return parse_rule(text, LIBRARY.builder())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"PRelu(x, s) = Sub(Relu(x), Mul(s, Relu(Neg(x)))) where {BOTH}",
+        f"Max(x, s) = Neg(Min(Neg(x), Neg(s))) where {BOTH}",
+        f"Abs(Mul(x, s)) = Mul(Abs(x), Abs(s)) where {BOTH}",
+        "Clip(Relu(x); high=(6, 1), low=(0, 1)) = Clip(x; high=(6, 1), low=(0, 1)) where x[*a]",
+        "Relu(Mul(x, 3)) = Mul(Relu(x), 3) where x[*a]",
+        "Div(x, 4) = Mul(x, 1/4) where x[*a, m, n]",
+        "LeakyRelu(x; alpha=(1, 5)) = Sub(x, Mul(Min(x, 0), 4/5)) where x[n, c, h, w]",
+    ],
+)
+def test_true_equations_are_proved_for_all_shapes(prover, text):
+    verdict = examine(LIBRARY, prover, rule(text))
+    assert isinstance(verdict, Proved), verdict
+    assert verdict.fp_class == "E3" and verdict.instances > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"PRelu(x, s) = Max(x, Mul(s, x)) where {BOTH}",
+        f"Max(x, s) = Min(x, s) where {BOTH}",
+        f"Abs(Add(x, s)) = Add(Abs(x), Abs(s)) where {BOTH}",
+        "Relu(Mul(x, -3)) = Mul(Relu(x), -3) where x[*a]",
+        "Clip(x; high=(6, 1), low=(0, 1)) = Relu(x) where x[*a]",
+        "Div(Clip(Add(x, 3); high=(6, 1), low=(0, 1)), 6) = HardSigmoid(x; alpha=(1, 5), beta=(1, 2)) where x[*a]",
+        "HardSwish(x) = HardSigmoid(x; alpha=(1, 6), beta=(1, 2)) where x[*a]",
+        "Pow(x; exponent=(3, 1)) = Mul(x, x) where x[*a]",
+        "Softplus(x) = Relu(x) where x[*a]",
+        "Elu(x; alpha=(1, 1)) = Elu(x; alpha=(1, 2)) where x[*a]",
+        "Sqrt(Mul(x, x)) = x where x[*a]",
+    ],
+)
+def test_false_equations_are_refuted_and_not_proved(prover, text):
+    assert prove_scalars(LIBRARY.builder(), rule(text)) is not None
+    assert isinstance(examine(LIBRARY, prover, rule(text)), Refuted)
+
+
+def test_what_rests_on_a_law_of_the_exponential_stays_unknown(prover):
+    verdict = examine(LIBRARY, prover, rule("Exp(Add(x, s)) = Mul(Exp(x), Exp(s)) where s[*any_s], x[*any_x]"))
+    assert isinstance(verdict, Unknown) and "as far as their functions are known" in verdict.reason
+
+
+def test_equations_with_other_operators_are_left_to_the_axioms():
+    builder = LIBRARY.builder()
+    assert is_scalar(builder, rule("Max(x, 0) = Relu(x) where x[*a]"))
+    assert not is_scalar(builder, rule("Add(x, y) = Add(y, x) where x[*a], y[*a]"))
+    assert not is_scalar(builder, rule("Abs(MatMul(x, y)) = Abs(MatMul(x, y)) where x[m, k], y[k, n]"))
+
+
+def test_operands_change_places_where_that_is_declared_and_only_there():
+    assert prove_scalars_commute(LIBRARY.operators["Max"]) is None
+    assert prove_scalars_commute(LIBRARY.operators["Min"]) is None
+    assert prove_scalars_commute(LIBRARY.operators["PRelu"]) is not None
+    assert prove_scalars_commute(LIBRARY.operators["Div"]) is not None
