@@ -138,7 +138,7 @@ def _arrays(value: object) -> list[Array]:
 
 
 def prepare_run(session: ort.InferenceSession, model: Model, feeds: Sequence[Mapping[str, Array]], device: str) -> Run:
-    """A call that runs the session on the next feed, already run on the first; for 'cuda' inputs and outputs stay there.
+    """A call that runs the session on the next feed, already run on the first; on 'cuda' inputs and outputs stay there.
 
     Tensors are bound beforehand, which takes Python's conversion of inputs and outputs (2 us) out of the measurement;
     strings, sequences and maps cannot be bound and go through the ordinary call. Raises RuntimeFailure.
