@@ -39,8 +39,11 @@ from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 
-FINALISTS = 3
-"""How many plans are measured whole: the cheapest for different numbers of rules; predictions rank them roughly."""
+FINALISTS, MOST_FINALISTS, LIGHT_BYTES = 3, 8, 64 << 20
+"""How many plans are measured whole, the cheapest for different numbers of rules: predictions rank them only roughly.
+
+A model with fewer bytes of weights than LIGHT_BYTES is loaded and run in no time, and more of them get their chance.
+"""
 
 LEAST_PREDICTED_GAIN = 0.01
 """A plan that promises less is not worth measuring: neither the prediction nor the measurement is that exact."""
@@ -90,7 +93,8 @@ def optimize(model: str | Path, settings: OptimizeSettings | None = None, progre
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found = search(job)
         worthwhile = (1 - LEAST_PREDICTED_GAIN) * found.plans[-1].cost
-        plans = [plan for plan in found if plan.cost < worthwhile][:FINALISTS]
+        most = MOST_FINALISTS if weight_bytes(read) < LIGHT_BYTES else FINALISTS
+        plans = [plan for plan in found if plan.cost < worthwhile][:most]
         draft = _draft(job, found)
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
         if chosen.dry_run:
