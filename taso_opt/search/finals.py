@@ -50,6 +50,14 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class FailedCheck:
+    """The evidence of a MismatchError: the finalist's number and how far it is from the original."""
+
+    number: int
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
 class Finals:
     """The measurement of all finalists, their agreement with the original, and the winner's number or None."""
 
@@ -80,7 +88,8 @@ def hold_finals(
     agreements = tuple(agreement(process, original, finalists, feeds, settings))
     for number, found in enumerate(agreements):
         if found.reasons:
-            raise MismatchError(f"candidate {number + 1} does not compute what the model computes: {found.reasons[0]}")
+            message = f"candidate {number + 1} does not compute what the model computes: {found.reasons[0]}"
+            raise MismatchError(message, FailedCheck(number, found))
     request = CompareLatency(original, tuple(finalists), feeds[0], settings, time_limit_s=time_limit_s)
     latency = compare_latency(process, request)
     return Finals(latency, agreements, _winner(latency))
