@@ -32,9 +32,16 @@ class RuntimeFailure(TasoError):
 
 
 class MismatchError(TasoError):
-    """The rewritten model does not compute what the original computes, so nothing was written."""
+    """The rewritten model does not compute what the original computes, so nothing was written.
+
+    `evidence` is what is known about it: the record of the run where there is one.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, evidence: object = None) -> None:
+        super().__init__(message)
+        self.evidence = evidence
 
 
 class SpecError(TasoError):

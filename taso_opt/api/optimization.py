@@ -9,13 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from taso_opt import __version__
-from taso_opt.api.session import Progress, require_loadable, silent
+from taso_opt.api.evidence import Evidence, evidence
+from taso_opt.api.session import Progress, require_loadable, silent, versions
 from taso_opt.api.settings import OptimizeSettings
-from taso_opt.api.summary import applied_rules, search_summary, with_measurement
+from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.core.graph import Graph
 from taso_opt.core.rule import RuleSet
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.errors import UnsupportedError
+from taso_opt.errors import MismatchError, UnsupportedError
 from taso_opt.onnx_io import (
     Model,
     bytes_added,
@@ -34,7 +35,7 @@ from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe, re
 from taso_opt.runtime.inputs import Array
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.feeds import read_samples, sample_feeds, timing_feeds
-from taso_opt.search.finals import hold_finals
+from taso_opt.search.finals import FailedCheck, hold_finals
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
@@ -91,40 +92,48 @@ def optimize(model: str | Path, settings: OptimizeSettings | None = None, progre
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
         job = Job(read, output, chosen, samples, process, info, run, tell)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
-        found = search(job)
+        found, cost = search(job)
         worthwhile = (1 - LEAST_PREDICTED_GAIN) * found.plans[-1].cost
         most = MOST_FINALISTS if weight_bytes(read) < LIGHT_BYTES else FINALISTS
         plans = [plan for plan in found if plan.cost < worthwhile][:most]
         draft = _draft(job, found)
+        shown = plans[0] if plans and chosen.dry_run else found.plans[-1]
+        draft = _with_evidence(draft, evidence(read, cost, shown))
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
         if chosen.dry_run:
             record = _planned(draft, plans)
         elif plans:
-            record = _contest(job, draft, plans)
+            record = _contest(job, draft, plans, cost)
         else:
             record = _unchanged(job, replace(draft, reason=NOTHING_FOUND))
     return replace(record, seconds=time.monotonic() - started)
 
 
-def search(job: Job) -> SearchResult:
-    """Search the graphs that the rules reach, with costs measured on the job's device."""
+def search(job: Job) -> tuple[SearchResult, CostModel]:
+    """Search the graphs that the rules reach, with costs measured on the job's device; the costs come back too."""
     model, settings = job.model, job.settings
     rules = read_rules(settings.rules, model.builder)
     allowed = RuleSet(tuple(rule for rule in rules if rule.fp_class <= settings.fp_class))
     bound = load_specs().builder(model.bindings)
 
+    end = time.monotonic() + settings.budget
+
     def report(best: Plan, expanded: int) -> None:
-        job.tell(f"searching: {expanded} graphs expanded, best predicted {best.cost * 1e3:.3f} ms")
+        left = max(0.0, end - time.monotonic())
+        job.tell(f"searching: {expanded} graphs expanded, best predicted {best.cost * 1e3:.3f} ms, {left:.0f} s left")
 
     with CostTable() as table:
         cost = CostModel(bound, table, Measurer(job.process, job.run, job.info, weight_bytes(model)), model.opset)
         rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)
         finder = BacktrackingSearch(model.builder, rewriter, cost, spellable(model), settings.alpha, limits)
-        return finder.run(model.graph.outputs, report)
+        found = finder.run(model.graph.outputs, report)
+    if found.stopped_by == "interrupt":
+        job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")
+    return found, cost
 
 
-def _contest(job: Job, draft: Record, plans: list[Plan]) -> Record:
+def _contest(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Record:
     """Compare and time the plans' models against the original as a whole, and write the winner."""
     job.tell("measuring the best candidates against the original")
     try:
@@ -138,22 +147,53 @@ def _contest(job: Job, draft: Record, plans: list[Plan]) -> Record:
         finalists = [Path(folder) / f"candidate{number}.onnx" for number in range(len(results))]
         for result, place in zip(results, finalists, strict=True):
             save_atomically(result, place, original=path, durable=False)
-        finals = hold_finals(job.process, path, finalists, feeds, timing, job.run)
+        try:
+            finals = hold_finals(job.process, path, finalists, feeds, timing, job.run)
+        except MismatchError as error:
+            if isinstance(error.evidence, FailedCheck):
+                failed = _with_plan(job, draft, plans[error.evidence.number], cost)
+                error.evidence = _refuted(job, failed, str(error), error.evidence)
+            raise
     if finals is None:
         return _unchanged(job, replace(draft, reason=NONE_RUNS))
-    measured = with_measurement(draft, finals)
+    measured = with_measurement(draft, finals, _output_names(job))
     if not finals.won:
         return _unchanged(job, replace(measured, reason=NOT_AHEAD))
     winner, plan = results[finals.number], plans[finals.number]
     save_atomically(winner, job.output, original=path, force=job.settings.force)
     return replace(
-        measured,
+        _with_plan(job, measured, plan, cost),
         result="improved",
         output=str(job.output),
         operators_after=operator_counts(winner),
-        rules=applied_rules([step.rule.rule for step in plan.steps]),
         bytes_added=bytes_added(job.model.proto, winner),
     )
+
+
+def _with_plan(job: Job, record: Record, plan: Plan, cost: CostModel) -> Record:
+    rules = applied_rules([step.rule.rule for step in plan.steps], load_specs())
+    return _with_evidence(replace(record, rules=rules), evidence(job.model, cost, plan))
+
+
+def _with_evidence(record: Record, shown: Evidence) -> Record:
+    return replace(record, places=shown.places, costs=shown.costs)
+
+
+def _refuted(job: Job, record: Record, reason: str, found: FailedCheck) -> Record:
+    """The record of a run whose candidate computes something else: what a report of that defect needs."""
+    return replace(
+        record,
+        result="mismatch",
+        reason=reason,
+        max_abs_error=found.agreement.max_abs,
+        max_rel_error=found.agreement.max_rel,
+        warnings=found.agreement.warnings,
+        outputs=output_errors(found.agreement, _output_names(job)),
+    )
+
+
+def _output_names(job: Job) -> list[str]:
+    return [value.name for value in job.model.proto.graph.output]
 
 
 def _unchanged(job: Job, record: Record) -> Record:
@@ -162,7 +202,7 @@ def _unchanged(job: Job, record: Record) -> Record:
 
 
 def _planned(draft: Record, plans: list[Plan]) -> Record:
-    rules = applied_rules([step.rule.rule for step in plans[0].steps]) if plans else ()
+    rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs()) if plans else ()
     return replace(draft, result="dry-run", rules=rules, reason="" if plans else NOTHING_FOUND)
 
 
@@ -179,5 +219,5 @@ def _draft(job: Job, found: SearchResult) -> Record:
         rules=(),
         search=search_summary(found),
         settings=job.settings.described(),
-        runtime={"tasoopt": __version__, **asdict(job.info)},
+        runtime={"tasoopt": __version__, **versions(), **asdict(job.info)},
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable
+from importlib.metadata import version
 
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io import Model
@@ -27,3 +30,10 @@ def require_loadable(model: Model, info: RuntimeInfo) -> None:
 
 def silent(message: str) -> None:
     """Take progress messages when nobody listens."""
+
+
+def versions() -> dict[str, str | int]:
+    """The machine and the packages that a result depends on, beside the runtime."""
+    packages = {name: version(name) for name in ("numpy", "onnx")}
+    system = f"{platform.system()} {platform.machine()}"
+    return {"python": platform.python_version(), "system": system, "processors": os.cpu_count() or 1, **packages}

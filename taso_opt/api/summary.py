@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from taso_opt.core.rule import Rule
+from taso_opt.core.rule import Certificate, Rule
+from taso_opt.report.evidence import OutputError, SearchPoint
 from taso_opt.report.record import AppliedRule, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
 from taso_opt.runtime import Contestant, Latency, LatencyComparison
-from taso_opt.search.finals import Finals
+from taso_opt.search.finals import Agreement, Finals
 from taso_opt.search.plan import SearchResult
+from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
+from taso_opt.verify.explain import preconditions, statements
 
 
 def measured_latency(comparison: LatencyComparison, latency: Latency) -> MeasuredLatency:
@@ -34,7 +37,7 @@ def measured_speedup(comparison: LatencyComparison, contestant: Contestant) -> M
     )
 
 
-def with_measurement(record: Record, finals: Finals) -> Record:
+def with_measurement(record: Record, finals: Finals, outputs: Sequence[str]) -> Record:
     """The record with what the finals measured."""
     latency = finals.latency
     return replace(
@@ -46,22 +49,40 @@ def with_measurement(record: Record, finals: Finals) -> Record:
         max_abs_error=finals.agreement.max_abs,
         max_rel_error=finals.agreement.max_rel,
         warnings=finals.agreement.warnings,
+        outputs=output_errors(finals.agreement, outputs),
     )
 
 
-def applied_rules(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:
+def output_errors(agreement: Agreement, names: Sequence[str]) -> tuple[OutputError, ...]:
+    """The largest errors of each output over all inputs that were tried."""
+    found = []
+    for at, name in enumerate(names):
+        cases = [comparison.outputs[at] for comparison in agreement.comparisons]
+        largest_abs, largest_rel = (
+            max(values) for values in zip(*((c.max_abs, c.max_rel) for c in cases), strict=True)
+        )
+        tolerance = min(case.tolerance for case in cases)
+        found.append(OutputError(name, largest_abs, largest_rel, tolerance, all(case.agrees for case in cases)))
+    return tuple(found)
+
+
+def applied_rules(rules: Sequence[Rule], library: SpecLibrary) -> tuple[AppliedRule, ...]:
     """The rules of a plan with their counts, most frequent first."""
     counts = Counter(rule.name for rule in rules)
     by_name = {rule.name: rule for rule in rules}
-    return tuple(_applied(by_name[name], count) for name, count in counts.most_common())
+    return tuple(_applied(by_name[name], count, library) for name, count in counts.most_common())
 
 
-def _applied(rule: Rule, count: int) -> AppliedRule:
-    axioms = rule.certificate.axioms if rule.certificate is not None else ()
-    return AppliedRule(rule.name, format_rule(rule), count, str(rule.fp_class), axioms)
+def _applied(rule: Rule, count: int, library: SpecLibrary) -> AppliedRule:
+    conditions = tuple(preconditions(rule))
+    proof = rule.certificate or Certificate((), "", "")
+    stated = {name: next(iter(statements(library, name)), "") for name in proof.axioms}
+    text, fp_class = format_rule(rule), str(rule.fp_class)
+    return AppliedRule(rule.name, text, count, fp_class, proof.axioms, conditions, stated, proof.engine, proof.specs)
 
 
 def search_summary(found: SearchResult) -> SearchSummary:
     """How a search went, its predictions in milliseconds."""
     before, after = found.plans[-1].cost * 1e3, found.plans[0].cost * 1e3
-    return SearchSummary(before, after, found.explored, found.expanded, found.seconds, found.stopped_by)
+    points = tuple(SearchPoint(at.seconds, at.explored, at.expanded, at.cost * 1e3) for at in found.history)
+    return SearchSummary(before, after, found.explored, found.expanded, found.seconds, found.stopped_by, points)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from taso_opt.report.evidence import OperatorCost, OutputError, Place, SearchPoint
 
 SCHEMA_VERSION = 1
 
@@ -34,13 +36,21 @@ class MeasuredSpeedup:
 
 @dataclass(frozen=True)
 class AppliedRule:
-    """One rule of the library, how often it was applied, and why it is true."""
+    """One rule of the library, how often it was applied, and why it is true.
+
+    `conditions` are what a place must satisfy, in words; `statements` say for each axiom what it states; `engine` found
+    the proof and `specs` is the digest of the operator specifications that it was made with.
+    """
 
     id: str
     text: str
     count: int
     fp_class: str
     axioms: tuple[str, ...]
+    conditions: tuple[str, ...] = ()
+    statements: Mapping[str, str] = field(default_factory=dict)
+    engine: str = ""
+    specs: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,11 +63,12 @@ class SearchSummary:
     expanded: int
     seconds: float
     stopped_by: str
+    progress: tuple[SearchPoint, ...] = ()
 
 
 @dataclass(frozen=True)
 class Record:
-    """One run of `tasoopt optimize`; `result` is improved, unchanged or dry-run."""
+    """One run of `tasoopt optimize`; `result` is improved, unchanged, dry-run or mismatch (a check failed)."""
 
     result: str
     reason: str
@@ -78,9 +89,12 @@ class Record:
     bytes_added: int = 0
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    outputs: tuple[OutputError, ...] = ()
+    costs: tuple[OperatorCost, ...] = ()
+    places: tuple[Place, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """The record as one JSON document."""
+        """The record as one JSON document, which schema.json describes."""
         return {"schema_version": SCHEMA_VERSION, "command": "optimize", **asdict(self)}
 
 

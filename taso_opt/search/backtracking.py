@@ -11,7 +11,7 @@ from taso_opt.core.term import Term
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import LocalChange, Move, Neighbourhood, moves_from
-from taso_opt.search.plan import Patience, Plan, SearchLimits, SearchResult, Shortlist
+from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
@@ -44,10 +44,31 @@ class BacktrackingSearch:
         self._seen: set[tuple[Term, ...]] = set()
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
-        """Search from a graph; `progress` hears of every expanded graph."""
+        """Search from a graph; `progress` hears of every expanded graph.
+
+        An interrupt (Ctrl-C) ends the search like a limit does once something better than the original is found;
+        before that it is raised.
+        """
         original = Plan(outputs, self._cost.cost(outputs))
-        patience, kept = Patience(self._limits), Shortlist(original)
+        patience, kept, history = Patience(self._limits), Shortlist(original), History()
         self._push(original.cost, original, None)
+
+        def heard(best: Plan, expanded: int) -> None:
+            history.note(SearchPoint(patience.seconds, len(self._seen), expanded, best.cost))
+            if progress is not None:
+                progress(best, expanded)
+
+        try:
+            self._explore(original, patience, kept, heard)
+        except KeyboardInterrupt:
+            if kept.best is original:
+                raise
+            patience.interrupt()
+        end = SearchPoint(patience.seconds, len(self._seen), patience.expanded, kept.best.cost)
+        points = history.ended(end)
+        return SearchResult(kept.plans(), end.explored, end.expanded, end.seconds, patience.reason, points)
+
+    def _explore(self, original: Plan, patience: Patience, kept: Shortlist, heard: Progress) -> None:
         while self._queue and not patience.exhausted():
             predicted, _, parent, move = heapq.heappop(self._queue)
             if move is not None and self._is_ruled_out(predicted, kept.best):
@@ -64,10 +85,8 @@ class BacktrackingSearch:
                 continue
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
-            if progress is not None:
-                progress(kept.best, patience.expanded)
+            heard(kept.best, patience.expanded)
             self._expand(plan, original, kept)
-        return SearchResult(kept.plans(), len(self._seen), patience.expanded, patience.seconds, patience.reason)
 
     def _expand(self, plan: Plan, original: Plan, kept: Shortlist) -> None:
         here = Neighbourhood(plan.outputs)

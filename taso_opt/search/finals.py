@@ -54,6 +54,14 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class FailedCheck:
+    """The evidence of a MismatchError: the finalist's number and how far it is from the original."""
+
+    number: int
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
 class Finals:
     """The measurement of the candidate that came first in the heat: its number, its agreement and whether it won."""
 
@@ -83,7 +91,8 @@ def hold_finals(
         return None
     agreed = agreement(process, original, candidates[number], feeds, settings)
     if agreed.reasons:
-        raise MismatchError(f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}")
+        message = f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}"
+        raise MismatchError(message, FailedCheck(number, agreed))
     request = CompareLatency(original, (candidates[number],), timing, settings, time_limit_s=FINAL_LIMIT_S)
     latency = compare_latency(process, request)
     finalist = latency.candidates[0]

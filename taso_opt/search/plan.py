@@ -30,14 +30,28 @@ class SearchLimits:
 
 
 @dataclass(frozen=True)
+class SearchPoint:
+    """Where a search stood at one moment: seconds since its start, graphs seen and expanded, the best cost so far."""
+
+    seconds: float
+    explored: int
+    expanded: int
+    cost: float
+
+
+@dataclass(frozen=True)
 class SearchResult:
-    """The cheapest plan for each number of rules, cheapest first, the original graph last, and how the search went."""
+    """The cheapest plan for each number of rules, cheapest first, the original graph last, and how the search went.
+
+    `history` has one point for each improvement, the first for the original graph, the last for the end.
+    """
 
     plans: tuple[Plan, ...]
     explored: int
     expanded: int
     seconds: float
     stopped_by: str
+    history: tuple[SearchPoint, ...] = ()
 
     def __iter__(self) -> Iterator[Plan]:
         return iter(self.plans)
@@ -68,6 +82,22 @@ class Shortlist:
         return (*sorted(cheaper, key=lambda plan: plan.cost), self._original)
 
 
+class History:
+    """Collects a point whenever the best cost has changed."""
+
+    def __init__(self) -> None:
+        self._points: list[SearchPoint] = []
+
+    def note(self, point: SearchPoint) -> None:
+        """Keep the point if its cost is news."""
+        if not self._points or point.cost < self._points[-1].cost:
+            self._points.append(point)
+
+    def ended(self, point: SearchPoint) -> tuple[SearchPoint, ...]:
+        """All points, the last of them for the end."""
+        return (*self._points, point)
+
+
 class Patience:
     """Counts what a search has spent, and says when its limits are reached and which."""
 
@@ -82,6 +112,10 @@ class Patience:
     def seconds(self) -> float:
         """How long the search has run."""
         return time.monotonic() - self._started
+
+    def interrupt(self) -> None:
+        """Note that the user wants no more than what is found."""
+        self.reason = "interrupt"
 
     def spend(self) -> None:
         """Note that a graph is expanded."""

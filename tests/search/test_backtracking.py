@@ -126,3 +126,37 @@ def test_limits_stop_the_search_and_are_named(limits, reason):
     _, result = search(outputs, **limits)
     assert result.stopped_by == reason
     assert result.plans[-1].outputs == outputs
+
+
+def test_the_history_begins_at_the_original_and_falls_to_the_best():
+    outputs = towers(5, 3)
+    op, result = search(outputs)
+    costs = [point.cost for point in result.history]
+    assert costs[0] == FakeCost(op).cost(outputs) > costs[-1] == result.plans[0].cost
+    assert costs == sorted(costs, reverse=True)
+    last = result.history[-1]
+    assert (last.explored, last.expanded) == (result.explored, result.expanded)
+
+
+def interrupted_after(expansions, outputs):
+    def progress(best, expanded):
+        if expanded == expansions:
+            raise KeyboardInterrupt
+
+    op = load_specs().builder()
+    rules = RuleSet(tuple(parse_rule(text, op) for text in RULES))
+    finder = BacktrackingSearch(op, Rewriter(op, rules), FakeCost(op), lambda term: True, 1.05, SearchLimits())
+    return finder.run(outputs, progress)
+
+
+def test_an_interrupt_gives_the_best_plan_found_so_far():
+    outputs = towers(5, 3)
+    result = interrupted_after(3, outputs)
+    assert result.stopped_by == "interrupt"
+    assert result.plans[0].cost < result.plans[-1].cost
+    assert_same_values(load_specs().builder(), outputs, result.plans[0].outputs)
+
+
+def test_an_interrupt_before_anything_is_found_is_raised():
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_after(1, towers(5, 3))

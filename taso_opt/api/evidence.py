@@ -1,0 +1,132 @@
+"""Gathers what a report shows of a plan: the places that it rewrites, and what each kind of kernel costs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from taso_opt.core.term import Apply, Term, children, postorder
+from taso_opt.cost import CostModel, Unit
+from taso_opt.onnx_io import Model
+from taso_opt.report.drawing import draw_change
+from taso_opt.report.evidence import OperatorCost, Place
+from taso_opt.rewrite.steps import Step
+from taso_opt.search.plan import Plan
+
+MOST_DRAWN = 60
+MOST_DRAWN_OF_A_RULE = 4
+MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The places and costs of one plan."""
+
+    places: tuple[Place, ...]
+    costs: tuple[OperatorCost, ...]
+
+
+def evidence(model: Model, cost: CostModel, plan: Plan) -> Evidence:
+    """What the report shows of a plan; nothing is measured for it that the search has not measured."""
+    return Evidence(_places(model, cost, plan.steps), _operator_costs(cost, model.graph.outputs, plan.outputs))
+
+
+def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place, ...]:
+    positions = _Positions(model)
+    drawn: Counter[str] = Counter()
+    found = []
+    for number, step in enumerate(steps, start=1):
+        before, after = (tuple(pair[side] for pair in step.replacements) for side in (0, 1))
+        rule = step.rule.rule.name
+        wanted = drawn.total() < MOST_DRAWN and drawn[rule] < MOST_DRAWN_OF_A_RULE
+        drawn[rule] += wanted
+        drawings = draw_change(before, after, positions.name, model.builder.types) if wanted else (None, None)
+        names = tuple(positions.node(term) for term in before[:MOST_NAMES])
+        gain = _gain(cost, before, after)
+        position = max(positions.share(term) for term in before)
+        found.append(Place(number, rule, names, len(before), position, gain, *drawings))
+    return tuple(found)
+
+
+def _gain(cost: CostModel, before: Sequence[Term], after: Sequence[Term]) -> float | None:
+    """How many milliseconds the change alone is predicted to save; None when a part of it was never measured."""
+    common = frozenset(postorder(before)) & frozenset(postorder(after))
+    old, new = (_seconds(cost, cost.units(side, common)) for side in (before, after))
+    return None if old is None or new is None else (old - new) * 1e3
+
+
+def _seconds(cost: CostModel, units: Collection[Unit]) -> float | None:
+    total = 0.0
+    for unit in units:
+        known = cost.known(unit)
+        if known is None or not math.isfinite(known):
+            return None
+        total += known
+    return total
+
+
+def _operator_costs(cost: CostModel, before: Sequence[Term], after: Sequence[Term]) -> tuple[OperatorCost, ...]:
+    sides = [_by_kernel(cost, outputs) for outputs in (before, after)]
+    kinds = {kind for side in sides for kind in side}
+    entries = []
+    for kind in kinds:
+        (count_before, before_s), (count_after, after_s) = (side.get(kind, (0, 0.0)) for side in sides)
+        entries.append(OperatorCost(kind, count_before, count_after, before_s * 1e3, after_s * 1e3))
+    return tuple(sorted(entries, key=lambda entry: (-max(entry.before_ms, entry.after_ms), entry.operator)))
+
+
+def _by_kernel(cost: CostModel, outputs: Sequence[Term]) -> dict[str, tuple[int, float]]:
+    found: dict[str, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+    for unit in cost.units(outputs):
+        seconds = cost.known(unit)
+        count, total = found[_kernel(unit)]
+        found[_kernel(unit)] = count + 1, total + (seconds if seconds is not None and math.isfinite(seconds) else 0.0)
+    return dict(found)
+
+
+def _kernel(unit: Unit) -> str:
+    """The operators that run as one kernel, in the order of the data."""
+    names: list[str] = []
+    stack: list[Term] = [unit.root]
+    while stack:
+        term = stack.pop()
+        if term in unit.members and isinstance(term, Apply):
+            names.append(term.operator)
+            stack.extend(term.args)
+    return " + ".join(reversed(names))
+
+
+class _Positions:
+    """Names of terms in the model's file, and how far from the inputs they stand."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._rank = {node: at for at, node in enumerate(model.order, start=1)}
+        self._share: dict[Term, float] = {}
+
+    def name(self, term: Term) -> str | None:
+        """The name of the value in the file, None for a term that the search made."""
+        origin = self._model.origin.get(term)
+        return None if origin is None else origin.value
+
+    def node(self, term: Term) -> str:
+        """The name of the node, or of its value where the node has none; the operator for a term of the search."""
+        origin = self._model.origin.get(term)
+        if origin is None:
+            return f"new {term.operator}" if isinstance(term, Apply) else "new value"
+        if origin.node is None:
+            return origin.value
+        return self._model.proto.graph.node[origin.node].name or origin.value
+
+    def share(self, term: Term) -> float:
+        """From 0 at the inputs to 1 at the last node: where the term, or the last node below it, stands."""
+        for part in postorder((term,)):
+            if part not in self._share:
+                origin = self._model.origin.get(part)
+                if origin is not None and origin.node is not None:
+                    self._share[part] = self._rank[origin.node] / len(self._rank)
+                else:
+                    self._share[part] = max((self._share[child] for child in children(part)), default=0.0)
+        return self._share[term]
