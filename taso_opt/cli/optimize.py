@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from taso_opt.cli.progress import stderr_progress
 from taso_opt.core.rule import FpClass
-from taso_opt.errors import UsageError
+from taso_opt.errors import MismatchError, UsageError
+
+if TYPE_CHECKING:
+    from taso_opt.report.record import Record
 
 ALPHA = "How much worse than the best a graph may be and still be explored."
 FP_CLASS = "The loosest floating-point class of rules to use."
+REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
 FP_CLASSES = [name.value for name in FpClass]
 
 
@@ -42,47 +45,53 @@ def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
 @click.option("--inputs", type=click.Path(path_type=Path), help="An .npz file of sample inputs for the comparison.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--report", type=click.Path(path_type=Path), help="Also write the report to FILE.json.")
+@click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help=REPORT)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
 @click.option("--dry-run", is_flag=True, help="Search, but measure and write nothing.")
 def command(
-    model: Path, fp_class: str, dims: tuple[str, ...], report: Path | None, as_json: bool, **options: Any
+    model: Path, fp_class: str, dims: tuple[str, ...], reports: tuple[Path, ...], as_json: bool, **options: Any
 ) -> None:
     """Rewrite MODEL into an equivalent model that runs faster on this machine.
 
     The baseline is MODEL under ONNX Runtime with all its own optimizations. A result is written only when it computes
     the same and is measured faster by more than the noise; otherwise the output is the input, byte for byte.
     """
-    if report is not None and report.suffix != ".json":
-        raise UsageError(f"expected --report FILE.json, found {report.name!r}")
+    from taso_opt.report.files import check_report_path, json_text, write_report
+
+    for path in reports:
+        check_report_path(path)
     del options["objective"]  # latency is the only one so far
     with stderr_progress() as progress:
         progress("loading")
         from taso_opt.api import OptimizeSettings, optimize
 
         settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_dims(dims), **options)
-        record = optimize(model, settings, progress)
-    document = json.dumps(record.document(), indent=2)
-    if report is not None:
-        _write(report, document)
+        try:
+            record = optimize(model, settings, progress)
+        except MismatchError as error:
+            _write_evidence(error, reports)
+            raise
+    for path in reports:
+        write_report(record, path)
     if as_json:
-        click.echo(document)
+        click.echo(json_text(record))
     else:
         _print(record)
 
 
-def _write(path: Path, document: str) -> None:
-    try:
-        path.write_text(document + "\n")
-    except OSError as error:
-        raise UsageError(f"expected a report file that can be written, found {path}: {error.strerror}") from error
+def _write_evidence(error: MismatchError, reports: tuple[Path, ...]) -> None:
+    """Reports of a failed check: what a reader needs to find the defect."""
+    from taso_opt.report.files import write_report
+    from taso_opt.report.record import Record
+
+    if isinstance(error.evidence, Record):
+        for path in reports:
+            write_report(error.evidence, path)
 
 
-def _print(record: object) -> None:
+def _print(record: Record) -> None:
     from rich.console import Console
 
-    from taso_opt.report.record import Record
     from taso_opt.report.text import print_report
 
-    assert isinstance(record, Record)
     print_report(record, Console(highlight=False, soft_wrap=False))

@@ -86,7 +86,10 @@ class _Pen:
         return DrawnNode(kind, label, self._shape(term))
 
     def _shape(self, term: Term) -> str:
-        return " ".join(str(kind) for kind in self._types(term)[:MOST_OUTPUTS])
+        shapes = [str(kind) for kind in self._types(term)]
+        if len(shapes) > 1 and len(set(shapes)) == 1:
+            return f"{len(shapes)} times {shapes[0]}"
+        return " ".join(shapes[:MOST_OUTPUTS]) + (" …" if len(shapes) > MOST_OUTPUTS else "")
 
     def _append(self, node: DrawnNode) -> int:
         self.nodes.append(node)

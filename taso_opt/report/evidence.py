@@ -30,9 +30,9 @@ class Drawing:
 class Place:
     """One application of a rule.
 
-    `number` counts from 1 in the order of application; `nodes` names the first of the `replaced` nodes; `position` says how far from
-    the inputs (0) to the outputs (1) that is; `predicted_gain_ms` is the predicted change of this place alone, None
-    where it is not known. Drawings are left out (None) where a report would have too many of them.
+    `number` counts from 1 in the order of application; `nodes` names the first of the `replaced` nodes. `position` says
+    how far from the inputs (0) to the outputs (1) that is. `predicted_gain_ms` is the predicted change of this place
+    alone, None where it is not known. Drawings are left out (None) where a report would have too many of them.
     """
 
     number: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -94,8 +95,9 @@ class Record:
     places: tuple[Place, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """The record as one JSON document, which schema.json describes."""
-        return {"schema_version": SCHEMA_VERSION, "command": "optimize", **asdict(self)}
+        """The record as one JSON document, which schema.json describes; what is not finite is null there."""
+        fields: dict[str, Any] = _finite(asdict(self))
+        return {"schema_version": SCHEMA_VERSION, "command": "optimize", **fields}
 
 
 @dataclass(frozen=True)
@@ -115,5 +117,15 @@ class Comparison:
     warnings: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """The answer as one JSON document."""
-        return {"schema_version": SCHEMA_VERSION, "command": "compare", **asdict(self)}
+        """The answer as one JSON document; what is not finite is null there."""
+        fields: dict[str, Any] = _finite(asdict(self))
+        return {"schema_version": SCHEMA_VERSION, "command": "compare", **fields}
+
+
+def _finite(value: Any) -> Any:
+    """The value with null in place of infinities and NaN, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    return [_finite(part) for part in value] if isinstance(value, list | tuple) else value

@@ -113,6 +113,39 @@ def test_the_report_file_is_the_json_document(towers_file, tmp_path, capsys):
     assert json.loads(report.read_text()) == json.loads(capsys.readouterr().out)
 
 
+def test_one_run_writes_a_page_and_a_json_document(towers_file, tmp_path, capsys):
+    page, document = tmp_path / "report.html", tmp_path / "report.json"
+    assert main(["optimize", str(towers_file), "--report", str(page), "--report", str(document)]) == 0
+    record = json.loads(document.read_text())
+    assert [output["name"] for output in record["outputs"]] == ["y"]
+    assert record["search"]["progress"][-1]["explored"] == record["search"]["explored"]
+    kernels = {cost["operator"]: cost for cost in record["costs"]}
+    assert kernels["MatMul"]["count_before"] == 12
+    text = page.read_text()
+    assert str(towers_file) in text
+    if record["result"] == "improved":
+        assert len(record["places"]) == sum(rule["count"] for rule in record["rules"])
+        assert all(rule["id"] in text and rule["conditions"] for rule in record["rules"])
+        assert kernels["MatMul"]["count_after"] < 12
+        drawn = next(place for place in record["places"] if place["before"] is not None)
+        assert {"MatMul", "Relu"} & {node["label"] for node in drawn["before"]["nodes"]}
+
+
+def test_a_false_rule_is_caught_reported_and_nothing_is_written(towers_file, tmp_path, capsys):
+    rule = {"id": "f", "rule": "Relu(x) = x where x[*b]", "fp_class": "E0", "axioms": [], "engine": "", "specs": ""}
+    (tmp_path / "false.jsonl").write_text(json.dumps(rule) + "\n")
+    arguments = ["--rules", str(tmp_path / "false.jsonl"), "--report", str(tmp_path / "report.json")]
+    assert main(["optimize", str(towers_file), *arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("tasoopt: error: candidate 1 does not compute what the model computes")
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "towers.opt.onnx").exists()
+    record = json.loads((tmp_path / "report.json").read_text())
+    assert (record["result"], record["output"]) == ("mismatch", None)
+    assert [(output["name"], output["agrees"]) for output in record["outputs"]] == [("y", False)]
+    assert record["rules"][0]["id"] == "f" and record["places"]
+
+
 def external_without_data(path):
     model = towers()
     onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
@@ -159,7 +192,7 @@ def test_an_input_that_is_no_model_gives_one_line_and_no_output(case, tmp_path, 
         (["--dim", "batch"], "expected --dim NAME=N"),
         (["--dim", "batch=0"], "expected --dim NAME=N"),
         (["--dim", "nowhere=4"], "nowhere"),
-        (["--report", "report.pdf"], "expected --report FILE.json"),
+        (["--report", "report.pdf"], "expected --report FILE.html or FILE.json"),
         (["--no-such-option"], "No such option"),
     ],
 )

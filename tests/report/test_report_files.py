@@ -1,0 +1,68 @@
+"""Reports on disk: JSON that its schema describes, HTML, and bad places refused before anything long begins."""
+
+import json
+import sys
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from taso_opt.errors import UsageError
+from taso_opt.report import evidence, record
+from taso_opt.report.files import check_report_path, write_report
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sample_records import SAMPLES, improved, mismatch
+
+
+def test_the_schema_is_one(report_schema):
+    Draft202012Validator.check_schema(report_schema)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_record_is_written_as_its_schema_says(name, tmp_path, report_schema):
+    path = tmp_path / "report.json"
+    write_report(SAMPLES[name](), path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    Draft202012Validator(report_schema).validate(document)
+    assert (document["schema_version"], document["command"]) == (1, "optimize")
+
+
+def test_the_schema_describes_exactly_the_fields_of_the_records(report_schema):
+    described = {**report_schema["$defs"], "Record": report_schema}
+    kinds = [kind for module in (record, evidence) for kind in vars(module).values() if is_dataclass(kind)]
+    kinds = [kind for kind in kinds if kind is not record.Comparison]
+    assert {kind.__name__ for kind in kinds} == set(described)
+    for kind in kinds:
+        names = {field.name for field in fields(kind)}
+        extra = {"schema_version", "command"} if kind is record.Record else set()
+        assert set(described[kind.__name__]["properties"]) == names | extra
+        assert set(described[kind.__name__]["required"]) == names | extra
+        assert all(entry["description"] for entry in described[kind.__name__]["properties"].values())
+
+
+def test_what_is_not_finite_is_null():
+    document = mismatch().document()
+    assert document["max_abs_error"] is document["max_rel_error"] is None
+    assert [output["max_abs"] for output in document["outputs"]] == [0.0, None]
+
+
+def test_a_page_is_written_too(tmp_path):
+    path = tmp_path / "report.html"
+    write_report(improved(), path)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("name", "wording"),
+    [
+        ("report.pdf", "expected --report FILE.html or FILE.json, found 'report.pdf'"),
+        ("none/report.html", "expected a folder for the report, found none at"),
+        ("folder.json", "found a folder"),
+    ],
+)
+def test_a_place_where_no_report_can_be_is_refused(name, wording, tmp_path):
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(UsageError, match=wording):
+        check_report_path(tmp_path / name)
