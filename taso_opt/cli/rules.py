@@ -61,6 +61,8 @@ def explain(identity: str, path: Path | None) -> None:
         click.echo(f"  - {condition}")
     click.echo(f"\nFloating point: {rule.fp_class}, {FP_CLASSES[rule.fp_class]}\n\nIt follows from")
     library = load_specs()
+    if rule.certificate is not None and not rule.certificate.axioms:
+        click.echo("  the meanings of its operators, equal for all real numbers, one element at a time")
     for name in rule.certificate.axioms if rule.certificate is not None else ():
         click.echo(f"  - {name}")
         stated = statements(library, name)

@@ -9,6 +9,7 @@ from taso_opt.core.rule import FpClass, Rule
 from taso_opt.core.term import Apply, Attribute, postorder
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.shapes import ANY_SHAPE
 from taso_opt.spec.text import format_rule
 
 FP_CLASSES = {
@@ -56,6 +57,8 @@ def _type_in_words(kind: TensorType) -> str:
     if not kind.shape:
         return "has one element"
     first, rest = kind.shape[0], kind.shape[1:]
+    if str(first).startswith(ANY_SHAPE):
+        return "has any shape that broadcasts with those of the other variables"
     if not (isinstance(first, Size) and first.is_star):
         return f"has rank {kind.rank} with the sizes {_list(kind.shape)}"
     return f"has any shape {first}" if not rest else f"has any number of axes {first}, then {_list(rest)}"
