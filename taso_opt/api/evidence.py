@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from taso_opt.core.term import Apply, Term, children, postorder
+from taso_opt.api.names import Names
+from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.cost import CostModel, Unit
 from taso_opt.onnx_io import Model
 from taso_opt.report.drawing import draw_change
@@ -34,7 +35,7 @@ def evidence(model: Model, cost: CostModel, plan: Plan) -> Evidence:
 
 
 def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place, ...]:
-    positions = _Positions(model)
+    names = Names(model)
     drawn: Counter[str] = Counter()
     found = []
     for number, step in enumerate(steps, start=1):
@@ -42,11 +43,11 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
         rule = step.rule.rule.name
         wanted = drawn.total() < MOST_DRAWN and drawn[rule] < MOST_DRAWN_OF_A_RULE
         drawn[rule] += wanted
-        drawings = draw_change(before, after, positions.name, model.builder.types) if wanted else (None, None)
-        names = tuple(positions.node(term) for term in before[:MOST_NAMES])
+        drawings = draw_change(before, after, names.name, model.builder.types) if wanted else (None, None)
+        replaced = tuple(names.node(term) for term in before[:MOST_NAMES])
         gain = _gain(cost, before, after)
-        position = max(positions.share(term) for term in before)
-        found.append(Place(number, rule, names, len(before), position, gain, *drawings))
+        position = max(names.share(term) for term in before)
+        found.append(Place(number, rule, replaced, len(before), position, gain, *drawings))
     return tuple(found)
 
 
@@ -96,37 +97,3 @@ def _kernel(unit: Unit) -> str:
             names.append(term.operator)
             stack.extend(term.args)
     return " + ".join(reversed(names))
-
-
-class _Positions:
-    """Names of terms in the model's file, and how far from the inputs they stand."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._rank = {node: at for at, node in enumerate(model.order, start=1)}
-        self._share: dict[Term, float] = {}
-
-    def name(self, term: Term) -> str | None:
-        """The name of the value in the file, None for a term that the search made."""
-        origin = self._model.origin.get(term)
-        return None if origin is None else origin.value
-
-    def node(self, term: Term) -> str:
-        """The name of the node, or of its value where the node has none; the operator for a term of the search."""
-        origin = self._model.origin.get(term)
-        if origin is None:
-            return f"new {term.operator}" if isinstance(term, Apply) else "new value"
-        if origin.node is None:
-            return origin.value
-        return self._model.proto.graph.node[origin.node].name or origin.value
-
-    def share(self, term: Term) -> float:
-        """From 0 at the inputs to 1 at the last node: where the term, or the last node below it, stands."""
-        for part in postorder((term,)):
-            if part not in self._share:
-                origin = self._model.origin.get(part)
-                if origin is not None and origin.node is not None:
-                    self._share[part] = self._rank[origin.node] / len(self._rank)
-                else:
-                    self._share[part] = max((self._share[child] for child in children(part)), default=0.0)
-        return self._share[term]

@@ -20,6 +20,7 @@ BROKEN_PIPE = 141
 
 COMMANDS: Mapping[str, str] = {
     "optimize": "Find a faster equivalent of an ONNX model and write it.",
+    "explain": "Say which rules fit one node of a model, and why others do not.",
     "generate": "Discover candidate rules from the operator specifications.",
     "verify": "Prove or refute candidates; build or re-check the rule library.",
     "rules": "List, show and explain the rules of the library.",

@@ -38,13 +38,21 @@ def list_rules(path: Path | None) -> None:
 @click.argument("identity", metavar="ID")
 @rules_option
 def show(identity: str, path: Path | None) -> None:
-    """One rule with its certificate; ID may be the beginning of an id."""
+    """Draw one rule and print its proof; ID may be the beginning of an id."""
+    from taso_opt.report.tree import rule_lines
+
     rule = _find(_read(path), identity)
     equation, types = _text(rule).split(" where ")
     click.echo(f"rule    {rule.name}\nsays    {equation}\nwhere   {types}\nclass   {rule.fp_class}")
     if rule.certificate is not None:
         click.echo(f"axioms  {', '.join(rule.certificate.axioms) or 'none'}")
-        click.echo(f"engine  {rule.certificate.engine}\nspecs   {rule.certificate.specs}")
+    click.echo()
+    click.echo("\n".join(rule_lines(rule)))
+    if rule.certificate is None:
+        return
+    click.echo(f"\nproved by {rule.certificate.engine}, with the specifications {rule.certificate.specs}, from")
+    _print_axioms(rule)
+    click.echo("\n`tasoopt verify --check` makes the proof again.")
 
 
 @command.command()
@@ -52,24 +60,14 @@ def show(identity: str, path: Path | None) -> None:
 @rules_option
 def explain(identity: str, path: Path | None) -> None:
     """Why one rule is true and where it applies, in words; ID may be the beginning of an id."""
-    from taso_opt.spec import load_specs
-    from taso_opt.verify.explain import FP_CLASSES, preconditions, statements
+    from taso_opt.verify.explain import FP_CLASSES, preconditions
 
     rule = _find(_read(path), identity)
     click.echo(f"{_text(rule).split(' where ')[0]}\n\nIt applies where")
     for condition in preconditions(rule):
         click.echo(f"  - {condition}")
     click.echo(f"\nFloating point: {rule.fp_class}, {FP_CLASSES[rule.fp_class]}\n\nIt follows from")
-    library = load_specs()
-    if rule.certificate is not None and not rule.certificate.axioms:
-        click.echo("  the meanings of its operators, equal for all real numbers, one element at a time")
-    for name in rule.certificate.axioms if rule.certificate is not None else ():
-        click.echo(f"  - {name}")
-        stated = statements(library, name)
-        for statement in stated[:MAX_STATEMENTS]:
-            click.echo(f"      {statement}")
-        if len(stated) > MAX_STATEMENTS:
-            click.echo(f"      and {len(stated) - MAX_STATEMENTS} more of the same form")
+    _print_axioms(rule)
 
 
 @command.command()
@@ -87,6 +85,24 @@ def stats(path: Path | None) -> None:
     for rule in rules:
         used.update({term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)})
     _print_counts("mentions", used)
+
+
+def _print_axioms(rule: Rule) -> None:
+    """The axioms that the proof of a rule uses, each with some of what it states."""
+    from taso_opt.spec import load_specs
+    from taso_opt.verify.explain import statements
+
+    names = rule.certificate.axioms if rule.certificate is not None else ()
+    if not names:
+        click.echo("  - the meanings of its operators, equal for all real numbers, one element at a time")
+    library = load_specs()
+    for name in names:
+        click.echo(f"  - {name}")
+        stated = statements(library, name)
+        for statement in stated[:MAX_STATEMENTS]:
+            click.echo(f"      {statement}")
+        if len(stated) > MAX_STATEMENTS:
+            click.echo(f"      and {len(stated) - MAX_STATEMENTS} more of the same form")
 
 
 def _print_counts(what: str, counts: Counter[str]) -> None:

@@ -12,6 +12,8 @@ from rich.text import Text
 from taso_opt.report.record import Comparison, MeasuredLatency, Record
 
 MANY_RULES = 12
+MANY_PLACES = 30
+FEW_NAMES = 3
 
 
 def render(record: Record) -> RenderableType:
@@ -19,6 +21,8 @@ def render(record: Record) -> RenderableType:
     parts: list[RenderableType] = [_comparison(record)]
     if record.rules:
         parts.append(_rules(record))
+    if record.result == "dry-run" and record.places:
+        parts.append(_places(record))
     parts += [Text(f"warning: {warning}", style="yellow") for warning in record.warnings]
     parts.append(Text(_verdict(record), style="bold green" if record.result == "improved" else "bold"))
     return Group(*parts)
@@ -68,6 +72,19 @@ def _rules(record: Record) -> Table:
         table.add_row(Text(rule.text.partition(" where ")[0]), str(rule.count), rule.fp_class, rule.id)
     if len(record.rules) > MANY_RULES:
         table.add_row(f"and {len(record.rules) - MANY_RULES} more (--json lists them)", "", "", "")
+    return table
+
+
+def _places(record: Record) -> Table:
+    """What a dry run would do, step by step."""
+    table = _table("step: nodes that would be replaced", "by rule", "predicted gain")
+    for place in record.places[:MANY_PLACES]:
+        hidden = place.replaced - len(place.nodes[:FEW_NAMES])
+        names = ", ".join(place.nodes[:FEW_NAMES]) + (f" and {hidden} more" if hidden > 0 else "")
+        gain = "not known" if place.predicted_gain_ms is None else f"{place.predicted_gain_ms:+.3f} ms"
+        table.add_row(Text(f"{place.number}: {names}"), place.rule, gain)
+    if len(record.places) > MANY_PLACES:
+        table.add_row(f"and {len(record.places) - MANY_PLACES} more (--json lists them)", "", "")
     return table
 
 

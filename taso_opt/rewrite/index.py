@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 from taso_opt.core.term import Apply, Const, Item, Term, Var
@@ -42,6 +42,10 @@ class RuleIndex(Generic[R]):
             found = tuple(entry for entry in entries if may_fit(self._pattern(entry), outline, DEPTH))
             self._found[outline] = found
         return found
+
+    def of_operator(self, term: Term) -> Sequence[R]:
+        """The entries whose pattern begins with the operator of the term, whatever stands below."""
+        return self._by_head.get(self._outline(term, 1)[0], ())
 
     def _outline(self, term: Term, depth: int) -> Outline:
         known = self._outlines[depth].get(term)

@@ -21,6 +21,7 @@ the element type, `#owed` the equations between sizes that can only be checked o
 """
 
 ValueOf = Callable[[Const], Fraction | None]
+EMPTY: Binding = {"#owed": ()}
 
 
 def key(name: str, private: bool, element: int) -> str:
@@ -37,9 +38,18 @@ class Matcher:
 
     def match(self, pattern: Pattern, term: Term, element: int = 0) -> Iterator[Binding]:
         """Every way in which the pattern fits the term."""
-        for binding in self._match(pattern, term, {"#owed": ()}, element):
+        for binding in self._match(pattern, term, EMPTY, element):
             if self._settled(binding):
                 yield binding
+
+    def fits(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
+        """Every way to extend a binding so that a part of the pattern fits; owed equations stay owed."""
+        return self._match(pattern, term, binding, element)
+
+    def unsettled(self, binding: Binding) -> tuple[tuple[Size, Dim, Dim], ...]:
+        """The owed equations that do not hold: the size wanted, its value, and the size found."""
+        owed = ((wanted, self._value(wanted, binding, element), found) for wanted, found, element in binding["#owed"])
+        return tuple((wanted, value, found) for wanted, value, found in owed if value != found)
 
     def _match(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
         match pattern:

@@ -77,6 +77,10 @@ class Rewriter:
         """The same node with one child replaced."""
         return self._builder.rebuild(term, tuple(new if child is old else child for child in children(term)))
 
+    def candidates(self, term: Term) -> list[tuple[CompiledRule, Matcher]]:
+        """The rules that could fit a term by its operator alone, each with its matcher."""
+        return [*self._single.of_operator(term), *self._merging.of_operator(term)]
+
     def steps(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph given by its terms, children before parents."""
         live = [term for term in terms if not self.is_constant(term)]

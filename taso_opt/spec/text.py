@@ -42,7 +42,7 @@ def format_term(term: Term) -> str:
         case Item(inner, index):
             return f"{format_term(inner)}[{index}]"
         case Apply(operator, args, attributes):
-            settings = ", ".join(f"{name}={_format_attribute(value)}" for name, value in attributes)
+            settings = ", ".join(f"{name}={format_attribute(value)}" for name, value in attributes)
             operands = ", ".join(map(format_term, args))
             return f"{operator}({operands}; {settings})" if settings else f"{operator}({operands})"
 
@@ -72,9 +72,10 @@ def _side(outputs: Sequence[Term]) -> str:
     return text if len(outputs) == 1 else f"({text})"
 
 
-def _format_attribute(value: Attribute) -> str:
+def format_attribute(value: Attribute) -> str:
+    """An attribute as the text form writes it."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_format_attribute, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(format_attribute, value))}{',' if len(value) == 1 else ''})"
     return repr(value) if isinstance(value, float) else f'"{value}"' if isinstance(value, str) else str(value)
 
 

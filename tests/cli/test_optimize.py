@@ -107,6 +107,13 @@ def test_a_dry_run_writes_nothing(towers_file, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.glob("*.onnx")) == ["towers.onnx"]
 
 
+def test_a_dry_run_lists_what_would_be_done(towers_file, capsys):
+    assert main(["optimize", str(towers_file), "--dry-run"]) == 0
+    text = capsys.readouterr().out
+    assert "nodes that would be replaced" in text
+    assert "dry run, nothing written: predicted" in text
+
+
 def test_the_report_file_is_the_json_document(towers_file, tmp_path, capsys):
     report = tmp_path / "report.json"
     assert main(["optimize", str(towers_file), "--dry-run", "--json", "--report", str(report)]) == 0

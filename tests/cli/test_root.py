@@ -51,7 +51,7 @@ def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
     assert code == "code 0"
     assert loaded.split()[1:] == ["taso_opt", "taso_opt.cli", "taso_opt.cli.root", "taso_opt.errors"]
     commands = [line.split()[0] for line in help_lines[help_lines.index("Commands:") + 1 :]]
-    assert commands == ["optimize", "generate", "verify", "rules", "compare", "cost", "doctor"]
+    assert commands == ["optimize", "explain", "generate", "verify", "rules", "compare", "cost", "doctor"]
 
 
 def test_the_help_lines_are_whole_sentences_that_fit_one_line(capsys: pytest.CaptureFixture[str]) -> None:

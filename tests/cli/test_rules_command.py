@@ -25,7 +25,9 @@ def test_a_rule_between_scalar_functions_says_that_it_rests_on_their_meanings(ru
     code, out, _ = run("rules", "explain", identity(run, "Add(Relu(x), Mul(Min(0, x), s)) = PRelu(x, s)"))
     assert code == 0
     assert "  - s has any shape that broadcasts with those of the other variables" in out
-    assert out.splitlines()[-1] == "  the meanings of its operators, equal for all real numbers, one element at a time"
+    assert (
+        out.splitlines()[-1] == "  - the meanings of its operators, equal for all real numbers, one element at a time"
+    )
 
 
 def test_a_rule_that_rests_on_axioms_lists_them_with_what_they_state(run):

@@ -1,0 +1,45 @@
+"""`tasoopt explain`: which rules fit one node of a model, which do not, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from taso_opt.cli.optimize import FP_CLASS, FP_CLASSES, parse_dims
+from taso_opt.cli.progress import stderr_progress
+from taso_opt.core.rule import FpClass
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--at", "node", required=True, metavar="NODE", help="The name of a node, or of a value that it gives.")
+@click.option("--all", "with_all", is_flag=True, help="Also every rule that expects other operators.")
+@click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="0: the runtime's choice.")
+@click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
+def command(
+    model: Path, node: str, with_all: bool, fp_class: str, dims: tuple[str, ...], as_json: bool, **options: Any
+) -> None:
+    """Say which rules fit a node of MODEL and what each would change, and why the others do not fit.
+
+    A change is a prediction from costs measured on this machine; what is not known yet is measured. A negative change
+    gains.
+    """
+    with stderr_progress() as progress:
+        progress("loading")
+        from taso_opt.api import OptimizeSettings, explain
+
+        settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_dims(dims), **options)
+        explanation = explain(model, node, settings, progress)
+    if as_json:
+        click.echo(json.dumps(explanation.document(), indent=2))
+        return
+    from taso_opt.report.explained import explanation_lines
+
+    click.echo("\n".join(explanation_lines(explanation, with_all)))

@@ -1,0 +1,81 @@
+"""A rule that does not fit says at which place and with which values."""
+
+import pytest
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.rewrite.refusal import refusal
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+
+CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]"
+DISTRIBUTE = "MatMul(x, Add(y, z)) = Add(MatMul(x, y), MatMul(x, z)) where x[*b, m, k], y[*b, k, n], z[*b, k, n]"
+UNJOIN = (
+    "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
+)
+ROOT = "Tanh(MatMul(x, x)) = Tanh(MatMul(x, x)) where x[k, k]"
+
+
+@pytest.fixture
+def op():
+    return load_specs().builder()
+
+
+def tensor(name, *shape, kind=Var, dtype="float32"):
+    return kind(name, TensorType(dtype, shape))
+
+
+def why(op, text, term):
+    rule = parse_rule(text, op)
+    one_way = RuleSet((rule,))
+    rewriter = Rewriter(op, one_way)
+    compiled, matcher = next(
+        (compiled, matcher) for compiled, matcher in rewriter.candidates(term) if compiled.rule.source == rule.source
+    )
+    return refusal(compiled, matcher, op, term)
+
+
+def test_a_rule_that_fits_is_not_refused(op):
+    x, y, z = tensor("x", 2, 4), tensor("y", 4, 4), tensor("z", 4, 1)
+    assert why(op, CHAIN, op.MatMul(op.MatMul(x, y), z)) is None
+
+
+def test_another_operator_is_named(op):
+    found = why(op, CHAIN, op.MatMul(op.Relu(tensor("x", 2, 4)), tensor("z", 4, 1)))
+    assert (found.kind, found.sentence) == ("structure", "expected MatMul, found Relu")
+
+
+def test_an_input_in_the_place_of_an_operator_is_named(op):
+    found = why(op, DISTRIBUTE, op.MatMul(tensor("x", 2, 4), tensor("w", 4, 1, kind=Const)))
+    assert (found.kind, found.sentence) == ("structure", "expected Add, found w")
+
+
+def test_a_size_that_does_not_fit_is_given_with_those_already_bound(op):
+    x, bias, wide = tensor("x", 2, 4), tensor("b", 5), tensor("w", 4, 5)
+    found = why(op, DISTRIBUTE, op.MatMul(x, op.Add(wide, bias)))
+    assert found.kind == "precondition"
+    assert found.sentence in (
+        "expected y[*b, k, n] with *b = (), k = 4, found [5]",
+        "expected z[*b, k, n] with *b = (), k = 4, n = 5, found [5]",
+    )
+
+
+def test_another_axis_is_given(op):
+    parts = op.Split(tensor("x", 4, 6), axis=-1, sizes=(2, 4))
+    found = why(op, UNJOIN, op.Concat(op.item(parts, 0), op.item(parts, 1), axis=-1))
+    assert (found.kind, found.sentence) == ("precondition", "expected Concat along axis -2, found -1")
+
+
+def test_the_deeper_reason_is_told(op):
+    parts = op.Split(tensor("x", 6, 4), axis=-2, sizes=(2, 4))
+    other = op.Relu(tensor("y", 2, 4))
+    found = why(op, UNJOIN, op.Concat(op.item(parts, 0), other, axis=-2))
+    assert (found.kind, found.depth, found.sentence) == ("structure", 1, "expected a part of Split, found Relu")
+
+
+def test_an_element_type_without_rules_is_given(op):
+    x, y, z = (tensor(name, 4, 4, dtype="float16") for name in "xyz")
+    found = why(op, CHAIN, op.MatMul(op.MatMul(x, y), z))
+    assert found.sentence == "expected float32 or float64 for x, found float16"
