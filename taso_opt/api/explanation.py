@@ -53,7 +53,7 @@ def explain(
     tell("reading the model")
     read = read_model(Path(model), load_specs(), chosen.dims)
     place = _find(read, node)
-    rewriter = Rewriter(read.builder, read_rules(chosen.rules, read.builder))
+    rewriter = Rewriter(read.builder, read_rules(chosen.rules, read.builder), read.literal)
     graph = read.graph.terms()
     live = [term for term in place.terms if term in set(graph) and not rewriter.is_constant(term)]
     note = _note(read, place, live)
