@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
+from taso_opt.core.rule import FpClass, RuleSet
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io import Model
+from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.pattern import CompiledRule
 from taso_opt.runtime import RuntimeInfo
+from taso_opt.spec import load_specs
+from taso_opt.spec.rule_file import read_rules
 
 Progress = Callable[[str], None]
 """Takes one line that says what is being done now."""
+
+
+def usable_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
+    """The rules of a library (the shipped one for None) up to a floating-point class, ready to match.
+
+    The shipped library is read and compiled once for all models of a program. Raises as read_rules does.
+    """
+    return _shipped_rules(loosest) if path is None else _compiled_rules(path, loosest)
+
+
+@cache
+def _shipped_rules(loosest: FpClass) -> tuple[CompiledRule, ...]:
+    return _compiled_rules(None, loosest)
+
+
+def _compiled_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
+    builder = load_specs().builder()
+    rules = tuple(rule for rule in read_rules(path, builder) if rule.fp_class <= loosest)
+    return compile_rules(RuleSet(rules), builder)
 
 
 def require_loadable(model: Model, info: RuntimeInfo) -> None:

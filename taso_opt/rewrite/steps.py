@@ -11,7 +11,7 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
-from taso_opt.rewrite.lift import compile_rule
+from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.match import Binding, Matcher
 from taso_opt.rewrite.pattern import CompiledRule, head
 from taso_opt.spec.builder import Builder
@@ -46,17 +46,13 @@ class _Element:
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 
-    def __init__(self, builder: Builder, rules: RuleSet) -> None:
+    def __init__(self, builder: Builder, rules: RuleSet | Sequence[CompiledRule]) -> None:
         self._builder = builder
         self._single: dict[str, list[tuple[CompiledRule, Matcher]]] = defaultdict(list)
         self._merging: dict[str, list[tuple[CompiledRule, Matcher]]] = defaultdict(list)
-        for rule in rules.directed():
-            compiled = compile_rule(rule, builder)
-            root = head(compiled.source) if compiled is not None else None
-            if compiled is None or root is None:
-                continue
+        for compiled in compile_rules(rules, builder) if isinstance(rules, RuleSet) else rules:
             index = self._merging if compiled.merges else self._single
-            index[root].append((compiled, Matcher(builder, compiled.private_sizes)))
+            index[head(compiled.source) or ""].append((compiled, Matcher(builder, compiled.private_sizes)))
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
         self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
         self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
