@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from taso_opt import __version__
-from taso_opt.api.session import Progress, require_loadable, silent, usable_rules
+from taso_opt.api.session import Progress, require_loadable, require_running, silent, usable_rules
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.api.summary import applied_rules, search_summary, with_measurement
 from taso_opt.core.graph import Graph
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.errors import UnsupportedError
+from taso_opt.errors import UnrunnableError, UnsupportedError
 from taso_opt.onnx_io import (
     Model,
     bytes_added,
@@ -91,6 +91,7 @@ def optimize(
         info = probe(runtime)
         require_loadable(read, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
+        require_running(read, runtime, run)
         job = Job(read, output, chosen, samples, runtime, info, run, tell)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found = search(job)
@@ -137,7 +138,13 @@ def _contest(job: Job, draft: Record, plans: list[Plan]) -> Record:
         finalists = [Path(folder) / f"candidate{number}.onnx" for number in range(len(results))]
         for result, place in zip(results, finalists, strict=True):
             save_atomically(result, place, original=path)
-        finals = hold_finals(job.process, path, finalists, feeds, job.run, FINALS_LIMIT_S)
+        try:
+            finals = hold_finals(job.process, path, finalists, feeds, job.run, FINALS_LIMIT_S)
+        except UnrunnableError as error:
+            if job.samples:
+                raise
+            reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
+            return _unchanged(job, replace(draft, reason=reason))
     measured = with_measurement(draft, finals)
     if finals.winner is None:
         return _unchanged(job, replace(measured, reason=NOT_AHEAD))

@@ -7,16 +7,19 @@ from functools import cache
 from pathlib import Path
 
 from taso_opt.core.rule import FpClass, RuleSet
-from taso_opt.errors import UnsupportedError
-from taso_opt.onnx_io import Model
+from taso_opt.errors import RuntimeFailure, UnsupportedError
+from taso_opt.onnx_io import Model, skeleton, weight_bytes
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.pattern import CompiledRule
-from taso_opt.runtime import RuntimeInfo
+from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, describe, name_of
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 
 Progress = Callable[[str], None]
 """Takes one line that says what is being done now."""
+
+LOADED_WHOLE = 256 << 20
+"""Bytes of weights up to which a model is loaded whole to see whether the runtime takes it."""
 
 
 def usable_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
@@ -49,6 +52,22 @@ def require_loadable(model: Model, info: RuntimeInfo) -> None:
                 f"expected an {what} of at most {newest}, which {info.package} {info.version} loads, "
                 f"found {wanted} in {model.path}"
             )
+
+
+def require_running(model: Model, process: RuntimeProcess, run: RunSettings) -> None:
+    """Say up front when the installed runtime refuses the model, for an operator that it lacks or whatever reason.
+
+    A model with many weights is loaded without them: what is refused is an operator, hardly ever a weight.
+    """
+    if weight_bytes(model) <= LOADED_WHOLE:
+        describe(process, model.path, run)
+        return
+    bare = skeleton(model.proto, model.path.parent).SerializeToString()
+    try:
+        describe(process, bare, run)
+    except RuntimeFailure as error:
+        message = str(error).replace(name_of(bare), str(model.path))
+        raise RuntimeFailure(message) from error
 
 
 def silent(message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from taso_opt.errors import MismatchError
+from taso_opt.errors import MismatchError, RuntimeFailure, UnrunnableError
 from taso_opt.runtime import (
     CompareLatency,
     Contestant,
@@ -93,9 +93,15 @@ def agreement(
     feeds: Sequence[Feed],
     settings: RunSettings,
 ) -> list[Agreement]:
-    """How each model's outputs agree with the original's, judged by what the runtime's own optimizations change."""
-    reference = run_feeds(process, original, feeds, settings)
-    plain = run_feeds(process, original, feeds, settings, optimization="none")
+    """How each model's outputs agree with the original's, judged by what the runtime's own optimizations change.
+
+    Raises UnrunnableError when the original does not run on the feeds, RuntimeFailure when another one does not.
+    """
+    try:
+        reference = run_feeds(process, original, feeds, settings)
+        plain = run_feeds(process, original, feeds, settings, optimization="none")
+    except RuntimeFailure as error:
+        raise UnrunnableError(str(error)) from error
     tolerances = [yardstick(optimized, unoptimized) for optimized, unoptimized in zip(reference, plain, strict=True)]
     warnings = _silent_outputs(reference)
     found = []
