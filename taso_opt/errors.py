@@ -31,6 +31,10 @@ class RuntimeFailure(TasoError):
     exit_code = 4
 
 
+class UnrunnableError(RuntimeFailure):
+    """The user's own model does not run on the inputs of the check, so that nothing can be compared with it."""
+
+
 class MismatchError(TasoError):
     """The rewritten model does not compute what the original computes, so nothing was written.
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from taso_opt import __version__
 from taso_opt.api.evidence import Evidence, evidence
-from taso_opt.api.session import Progress, require_loadable, silent, versions
+from taso_opt.api.session import Progress, require_loadable, require_running, silent, usable_rules, versions
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.core.graph import Graph
-from taso_opt.core.rule import RuleSet
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.errors import MismatchError, UnsupportedError
+from taso_opt.errors import MismatchError, UnrunnableError, UnsupportedError
 from taso_opt.onnx_io import (
     Model,
     bytes_added,
@@ -38,7 +38,6 @@ from taso_opt.search.feeds import read_samples, sample_feeds, timing_feeds
 from taso_opt.search.finals import FailedCheck, hold_finals
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.spec import load_specs
-from taso_opt.spec.rule_file import read_rules
 
 FINALISTS, MOST_FINALISTS, LIGHT_BYTES = 3, 8, 64 << 20
 """How many plans are measured whole, the cheapest for different numbers of rules: predictions rank them only roughly.
@@ -68,10 +67,16 @@ class Job:
     tell: Progress
 
 
-def optimize(model: str | Path, settings: OptimizeSettings | None = None, progress: Progress | None = None) -> Record:
+def optimize(
+    model: str | Path,
+    settings: OptimizeSettings | None = None,
+    progress: Progress | None = None,
+    process: RuntimeProcess | None = None,
+) -> Record:
     """Search for a faster equivalent of a model file, check it, measure it and write it.
 
     Writes either a model that computes the same and runs faster, or the input as it was; `Record.output` says where.
+    Whoever optimizes many models may hand in the runtime's `process`, which stays open and saves starting it anew.
     Raises InvalidInputError for a model that cannot be read, UsageError for settings that do not fit it,
     UnsupportedError when the runtime cannot run here, MismatchError when a rewritten model computes something else;
     nothing is written then.
@@ -86,11 +91,12 @@ def optimize(model: str | Path, settings: OptimizeSettings | None = None, progre
     tell("reading the model")
     read = read_model(path, load_specs(), chosen.dims)
     samples = read_samples(chosen.inputs, read.inputs)
-    with RuntimeProcess() as process:
-        info = probe(process)
+    with RuntimeProcess() if process is None else nullcontext(process) as runtime:
+        info = probe(runtime)
         require_loadable(read, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
-        job = Job(read, output, chosen, samples, process, info, run, tell)
+        require_running(read, runtime, run)
+        job = Job(read, output, chosen, samples, runtime, info, run, tell)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, cost = search(job)
         worthwhile = (1 - LEAST_PREDICTED_GAIN) * found.plans[-1].cost
@@ -112,8 +118,7 @@ def optimize(model: str | Path, settings: OptimizeSettings | None = None, progre
 def search(job: Job) -> tuple[SearchResult, CostModel]:
     """Search the graphs that the rules reach, with costs measured on the job's device; the costs come back too."""
     model, settings = job.model, job.settings
-    rules = read_rules(settings.rules, model.builder)
-    allowed = RuleSet(tuple(rule for rule in rules if rule.fp_class <= settings.fp_class))
+    allowed = usable_rules(settings.rules, settings.fp_class)
     bound = load_specs().builder(model.bindings)
 
     end = time.monotonic() + settings.budget
@@ -154,6 +159,11 @@ def _contest(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Rec
                 failed = _with_plan(job, draft, plans[error.evidence.number], cost)
                 error.evidence = _refuted(job, failed, str(error), error.evidence)
             raise
+        except UnrunnableError as error:
+            if job.samples:
+                raise
+            reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
+            return _unchanged(job, replace(draft, reason=reason))
     if finals is None:
         return _unchanged(job, replace(draft, reason=NONE_RUNS))
     measured = with_measurement(draft, finals, _output_names(job))

@@ -5,14 +5,43 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
-from taso_opt.errors import UnsupportedError
-from taso_opt.onnx_io import Model
-from taso_opt.runtime import RuntimeInfo
+from taso_opt.core.rule import FpClass, RuleSet
+from taso_opt.errors import RuntimeFailure, UnsupportedError
+from taso_opt.onnx_io import Model, skeleton, weight_bytes
+from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.pattern import CompiledRule
+from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, describe, name_of
+from taso_opt.spec import load_specs
+from taso_opt.spec.rule_file import read_rules
 
 Progress = Callable[[str], None]
 """Takes one line that says what is being done now."""
+
+LOADED_WHOLE = 256 << 20
+"""Bytes of weights up to which a model is loaded whole to see whether the runtime takes it."""
+
+
+def usable_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
+    """The rules of a library (the shipped one for None) up to a floating-point class, ready to match.
+
+    The shipped library is read and compiled once for all models of a program. Raises as read_rules does.
+    """
+    return _shipped_rules(loosest) if path is None else _compiled_rules(path, loosest)
+
+
+@cache
+def _shipped_rules(loosest: FpClass) -> tuple[CompiledRule, ...]:
+    return _compiled_rules(None, loosest)
+
+
+def _compiled_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
+    builder = load_specs().builder()
+    rules = tuple(rule for rule in read_rules(path, builder) if rule.fp_class <= loosest)
+    return compile_rules(RuleSet(rules), builder)
 
 
 def require_loadable(model: Model, info: RuntimeInfo) -> None:
@@ -26,6 +55,22 @@ def require_loadable(model: Model, info: RuntimeInfo) -> None:
                 f"expected an {what} of at most {newest}, which {info.package} {info.version} loads, "
                 f"found {wanted} in {model.path}"
             )
+
+
+def require_running(model: Model, process: RuntimeProcess, run: RunSettings) -> None:
+    """Say up front when the installed runtime refuses the model, for an operator that it lacks or whatever reason.
+
+    A model with many weights is loaded without them: what is refused is an operator, hardly ever a weight.
+    """
+    if weight_bytes(model) <= LOADED_WHOLE:
+        describe(process, model.path, run)
+        return
+    bare = skeleton(model.proto, model.path.parent).SerializeToString()
+    try:
+        describe(process, bare, run)
+    except RuntimeFailure as error:
+        message = str(error).replace(name_of(bare), str(model.path))
+        raise RuntimeFailure(message) from error
 
 
 def silent(message: str) -> None:

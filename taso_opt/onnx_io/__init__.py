@@ -7,6 +7,7 @@ from taso_opt.onnx_io.load import validate_input
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
+from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import standalone_model
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
@@ -25,6 +26,7 @@ __all__ = [
     "read_model",
     "save_atomically",
     "signature",
+    "skeleton",
     "spellable",
     "standalone_model",
     "validate_input",

@@ -13,10 +13,21 @@ from dataclasses import dataclass, field
 
 from taso_opt.core.dims import Dim, Size, substitute, symbol
 from taso_opt.core.literal import literal_value
-from taso_opt.core.rule import Rule
+from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of, children, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Literal, Output, Part, Pattern, Variable
+from taso_opt.rewrite.pattern import (
+    Application,
+    CompiledRule,
+    Fold,
+    Join,
+    Literal,
+    Output,
+    Part,
+    Pattern,
+    Variable,
+    head,
+)
 from taso_opt.spec.builder import Builder
 
 FOLDABLE = frozenset({"Add", "Mul"})
@@ -32,6 +43,12 @@ class Renaming:
 
     terms: dict[Term, Term] = field(default_factory=dict)
     sizes: dict[str, str] = field(default_factory=dict)
+
+
+def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
+    """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
+    compiled = (compile_rule(rule, builder) for rule in rules.directed())
+    return tuple(rule for rule in compiled if rule is not None and head(rule.source) is not None)
 
 
 def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:

@@ -12,7 +12,7 @@ from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
 from taso_opt.rewrite.index import RuleIndex
-from taso_opt.rewrite.lift import compile_rule
+from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.match import Binding, Matcher, ValueOf
 from taso_opt.rewrite.pattern import CompiledRule, Pattern
 from taso_opt.spec.builder import Builder
@@ -47,10 +47,12 @@ class _Element:
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 
-    def __init__(self, builder: Builder, rules: RuleSet, value_of: ValueOf = literal_value) -> None:
+    def __init__(
+        self, builder: Builder, rules: RuleSet | Sequence[CompiledRule], value_of: ValueOf = literal_value
+    ) -> None:
         """`value_of` tells the value of a constant of one element, for rules that ask for it."""
         self._builder = builder
-        compiled = [found for rule in rules.directed() if (found := compile_rule(rule, builder)) is not None]
+        compiled = compile_rules(rules, builder) if isinstance(rules, RuleSet) else rules
         matchers = [(rule, Matcher(builder, rule.private_sizes, value_of)) for rule in compiled]
         self._single = RuleIndex(((rule, matcher) for rule, matcher in matchers if not rule.merges), _source)
         self._merging = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.merges), _source)

@@ -21,7 +21,7 @@ from taso_opt.runtime.questions import (
     run_feeds,
     run_outputs,
 )
-from taso_opt.runtime.requests import CompareLatency, MeasureItem, MeasurePlan, Model
+from taso_opt.runtime.requests import CompareLatency, MeasureItem, MeasurePlan, Model, name_of
 from taso_opt.runtime.results import (
     Contestant,
     Failed,
@@ -61,6 +61,7 @@ __all__ = [
     "installed_runtime",
     "lower",
     "measure_many",
+    "name_of",
     "probe",
     "random_inputs",
     "require_runtime",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from taso_opt.errors import MismatchError
+from taso_opt.errors import MismatchError, RuntimeFailure, UnrunnableError
 from taso_opt.runtime import (
     CompareLatency,
     Contestant,
@@ -114,7 +114,10 @@ def _heat(
     request = CompareLatency(
         original, tuple(candidates), feeds, settings, HEAT_ROUNDS, HEAT_RECREATIONS, time_limit_s=HEAT_LIMIT_S
     )
-    latency = compare_latency(process, request)
+    try:
+        latency = compare_latency(process, request)
+    except RuntimeFailure as error:
+        raise UnrunnableError(str(error)) from error
     ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}
     return max(ran, key=lambda number: latency.ratio(ran[number]).value, default=None)
 
@@ -122,9 +125,15 @@ def _heat(
 def agreement(
     process: RuntimeProcess, original: Model, other: Model, feeds: Sequence[Feed], settings: RunSettings
 ) -> Agreement:
-    """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change."""
-    reference = run_feeds(process, original, feeds, settings)
-    plain = run_feeds(process, original, feeds, settings, optimization="none")
+    """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change.
+
+    Raises UnrunnableError when the original does not run on the feeds, RuntimeFailure when another one does not.
+    """
+    try:
+        reference = run_feeds(process, original, feeds, settings)
+        plain = run_feeds(process, original, feeds, settings, optimization="none")
+    except RuntimeFailure as error:
+        raise UnrunnableError(str(error)) from error
     tolerances = [yardstick(optimized, unoptimized) for optimized, unoptimized in zip(reference, plain, strict=True)]
     outputs = run_feeds(process, other, feeds, settings)
     comparisons = (compare_outputs(*case) for case in zip(reference, outputs, tolerances, strict=True))

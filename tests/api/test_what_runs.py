@@ -1,0 +1,99 @@
+"""What the runtime cannot load or run is said up front or at the end, and nothing is lost."""
+
+import numpy as np
+import pytest
+from onnx import numpy_helper, parser
+
+from taso_opt.api import OptimizeSettings, optimize
+from taso_opt.api.session import require_running
+from taso_opt.errors import RuntimeFailure, UnrunnableError
+from taso_opt.onnx_io import read_model
+from taso_opt.runtime import RunSettings, RuntimeProcess
+from taso_opt.spec import load_specs
+
+STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d, int64[1] at) => (float[4,256] y, float[1,256] z)
+{ p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)
+  y = Concat <axis = 0> (p, q, r, s)  z = Gather <axis = 0> (y, at) }"""
+QUICK = OptimizeSettings(budget=2.0)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def process():
+    with RuntimeProcess() as running:
+        yield running
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(text, **weights):
+        model = parser.parse_model(text)
+        model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in weights.items())
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        return path
+
+    return write
+
+
+def weight(*shape):
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def test_an_operator_that_the_runtime_lacks_is_refused_up_front_in_one_line(save, process):
+    path = save(
+        '<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]> g (float[2] x) => (float[2] y)'
+        "{ h = com.example.Mystery(x)  y = Relu(h) }"
+    )
+    before = path.read_bytes()
+    with pytest.raises(RuntimeFailure, match=r"expected ONNX Runtime to load .*model.onnx, found: .*Mystery") as caught:
+        optimize(path, QUICK, process=process)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+    assert not path.with_name("model.opt.onnx").exists()
+
+
+def test_a_model_with_many_weights_is_asked_about_without_them(save, process, monkeypatch):
+    head = '<ir_version: 8, opset_import: ["" : 17%s]> g (float[1,256] x) => (float[1,256] y) '
+    text = head + "{ h = MatMul(x, w) y = %s(h) }"
+    monkeypatch.setattr("taso_opt.api.session.LOADED_WHOLE", 1000)
+    good = read_model(save(text % ("", "Relu"), w=weight(256, 256)), load_specs())
+    require_running(good, process, RunSettings())
+    path = save(text % (', "com.example" : 1', "com.example.Mystery"), w=weight(256, 256))
+    with pytest.raises(RuntimeFailure, match=r"expected ONNX Runtime to load .*model.onnx, found: .*Mystery"):
+        require_running(read_model(path, load_specs()), process, RunSettings())
+
+
+def test_a_model_that_fails_on_random_inputs_is_left_as_it_is_and_the_reason_says_what_helps(save, process):
+    path = save(STACKABLE, w=weight(256, 256))
+    record = optimize(path, QUICK, process=process)
+    assert record.result == "unchanged"
+    assert record.reason.startswith("a rewriting cannot be checked on random inputs (--inputs takes your own): ")
+    assert path.with_name("model.opt.onnx").read_bytes() == path.read_bytes()
+
+
+def test_a_model_that_fails_on_the_samples_of_the_user_is_refused(save, process, tmp_path):
+    path = save(STACKABLE, w=weight(256, 256))
+    samples = tmp_path / "samples.npz"
+    np.savez(samples, at=np.array([7]))
+    with pytest.raises(UnrunnableError, match="expected ONNX Runtime to run"):
+        optimize(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
+    assert not path.with_name("model.opt.onnx").exists()
+    np.savez(samples, at=np.array([3]))
+    assert optimize(path, OptimizeSettings(budget=2.0, inputs=samples), process=process).result in (
+        "improved",
+        "unchanged",
+    )
+
+
+def test_models_in_a_row_share_one_process(save, process):
+    path = save('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Softmax(x) }')
+    optimize(path, QUICK, process=process)
+    first = process.pid
+    optimize(path, OptimizeSettings(budget=2.0, force=True), process=process)
+    assert first is not None and process.pid == first
