@@ -11,12 +11,18 @@ from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, load_model, numpy_helper
+from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
 from taso_opt.onnx_io.scopes import all_names, captured_names, initializer_names, rename_captures
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 DRESSABLE = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE})
+UNREADABLE = frozenset(
+    code
+    for name, code in TensorProto.DataType.items()
+    if name.startswith(("BFLOAT", "FLOAT8", "FLOAT4", "INT4", "UINT4", "INT2", "UINT2"))
+)
 OLDEST_OPSET = 7
 """Before this opset no node is looked into, so that there is nothing to rewrite."""
 
@@ -46,19 +52,22 @@ def load_cases(kinds: tuple[str, ...] = KINDS) -> dict[str, Case]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind in kinds:
-            for test in load_model_tests(kind=kind):
-                if test.model is not None:
-                    sets = tuple(DataSet(*map(_plain, pair)) for pair in test.data_sets)
-                    found[test.name] = Case(test.name, test.model, sets, test.rtol, test.atol)
-                else:
-                    folder = Path(test.model_dir)
-                    model = load_model(folder / "model.onnx")
-                    found[test.name] = Case(test.name, model, tuple(_stored(folder)), test.rtol, test.atol)
+            found.update((test.name, _case(test)) for test in load_model_tests(kind=kind))
     return found
 
 
+def _case(test: TestCase) -> Case:
+    if test.model is not None:
+        sets = tuple(DataSet(*map(_plain, pair)) for pair in test.data_sets or ())
+        return Case(test.name, test.model, sets, test.rtol, test.atol)
+    folder = Path(test.model_dir or "")
+    return Case(test.name, load_model(folder / "model.onnx"), tuple(_stored(folder)), test.rtol, test.atol)
+
+
 def _plain(values: Any) -> tuple[Any, ...]:
-    return tuple(numpy_helper.to_array(value) if isinstance(value, TensorProto) else value for value in values)
+    """Tensors as arrays, numbers as arrays without axes."""
+    plain = (numpy_helper.to_array(value) if isinstance(value, TensorProto) else value for value in values)
+    return tuple(np.asarray(value) if isinstance(value, np.generic) else value for value in plain)
 
 
 def _stored(folder: Path) -> Iterator[DataSet]:
@@ -71,10 +80,11 @@ def _tensors(folder: Path, kind: str) -> Iterator[np.ndarray[Any, Any]]:
         yield numpy_helper.to_array(TensorProto.FromString((folder / f"{kind}_{number}.pb").read_bytes()))
 
 
-def restamped(model: ModelProto, opset: int) -> ModelProto:
-    """The same model at an opset of at most `opset`; what changed in between then fails in the runtime."""
+def restamped(model: ModelProto, opset: int, ir_version: int) -> ModelProto:
+    """The same model at an opset and IR version of at most these; what changed in between the runtime refuses."""
     result = ModelProto()
     result.CopyFrom(model)
+    result.ir_version = min(model.ir_version, ir_version)
     for imported in (result.opset_import, *(function.opset_import for function in result.functions)):
         for entry in imported:
             if entry.domain in ("", "ai.onnx"):
@@ -101,6 +111,20 @@ def dressed(model: ModelProto) -> ModelProto | None:
     nodes = [*chain(*before), *graph.node, *chain(*after)]
     del graph.node[:]
     graph.node.extend(nodes)
+    return result
+
+
+def readable(model: ModelProto) -> ModelProto:
+    """The same model with every output of an element type that NumPy lacks turned into float32, which holds them."""
+    result = ModelProto()
+    result.CopyFrom(model)
+    names = all_names(result.graph)
+    for value in result.graph.output:
+        if not value.type.HasField("tensor_type") or value.type.tensor_type.elem_type not in UNREADABLE:
+            continue
+        made, value.name = value.name, _fresh(f"{value.name}_readable", names)
+        value.type.tensor_type.elem_type = TensorProto.FLOAT
+        result.graph.node.append(helper.make_node("Cast", [made], [value.name], to=TensorProto.FLOAT))
     return result
 
 
