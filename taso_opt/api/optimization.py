@@ -65,7 +65,9 @@ class Job:
     tell: Progress
 
 
-def optimize(model: str | Path, settings: OptimizeSettings | None = None, progress: Progress | None = None) -> Record:
+def optimize_file(
+    model: str | Path, settings: OptimizeSettings | None = None, progress: Progress | None = None
+) -> Record:
     """Search for a faster equivalent of a model file, check it, measure it and write it.
 
     Writes either a model that computes the same and runs faster, or the input as it was; `Record.output` says where.
