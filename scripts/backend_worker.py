@@ -20,7 +20,7 @@ from onnx import ModelProto, checker, helper
 from onnx.backend.test.runner import Runner
 
 from backend_models import UNREADABLE, Case, DataSet, dressed, load_cases, readable, restamped
-from taso_opt.api import OptimizeSettings, optimize
+from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.forced import force_rewriting
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.errors import TasoError
@@ -134,7 +134,7 @@ def _rewrite(mode: str, path: Path, output: Path) -> bool:
     match mode:
         case "optimized":
             settings = OptimizeSettings(output=output, budget=BUDGET_S)
-            return optimize(path, settings, process=_process()).result == "improved"
+            return optimize_file(path, settings, process=_process()).result == "improved"
         case "respelled":
             return respell(path, output)
         case "shrunk":

@@ -21,7 +21,7 @@ import onnx
 
 from fetch_models import PRETRAINED, fetch
 from networks import NETWORKS
-from taso_opt.api import CompareSettings, OptimizeSettings, compare, optimize
+from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Record
 
@@ -89,7 +89,7 @@ def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row
     """Optimize one model; an error becomes a row that says so."""
     started = time.monotonic()
     try:
-        record = optimize(path, settings)
+        record = optimize_file(path, settings)
     except TasoError as error:
         return Row(name, kind, None, str(error), time.monotonic() - started)
     total_s = time.monotonic() - started
@@ -102,7 +102,7 @@ def with_comparison(record: Record, settings: CompareSettings) -> Record:
     """The record of an unchanged model with its output, the same file, measured against it all the same."""
     assert record.output is not None, "a dry run has no output"
     try:
-        found = compare(record.input, record.output, settings)
+        found = compare_files(record.input, record.output, settings)
     except TasoError as error:
         print(f"{record.input}: not timed, {error}", file=sys.stderr)
         return record

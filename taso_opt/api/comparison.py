@@ -25,7 +25,7 @@ from taso_opt.search.finals import agreement
 from taso_opt.spec import load_specs
 
 
-def compare(
+def compare_files(
     first: str | Path, second: str | Path, settings: CompareSettings | None = None, progress: Progress | None = None
 ) -> Comparison:
     """Whether two models with the same inputs compute the same, and which is faster.

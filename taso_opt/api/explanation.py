@@ -40,7 +40,7 @@ class _Place:
     terms: tuple[Term, ...]
 
 
-def explain(
+def explain_node(
     model: str | Path, node: str, settings: OptimizeSettings | None = None, progress: Progress | None = None
 ) -> Explanation:
     """What the rules of the library can do at one node, named by its name or by a value that it gives.

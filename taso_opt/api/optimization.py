@@ -67,7 +67,7 @@ class Job:
     tell: Progress
 
 
-def optimize(
+def optimize_file(
     model: str | Path,
     settings: OptimizeSettings | None = None,
     progress: Progress | None = None,

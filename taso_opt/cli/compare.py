@@ -30,9 +30,9 @@ def command(first: Path, second: Path, dims: tuple[str, ...], as_json: bool, **o
     """
     with stderr_progress() as progress:
         progress("loading")
-        from taso_opt.api import CompareSettings, compare
+        from taso_opt.api import CompareSettings, compare_files
 
-        comparison = compare(first, second, CompareSettings(dims=parse_dims(dims), **options), progress)
+        comparison = compare_files(first, second, CompareSettings(dims=parse_dims(dims), **options), progress)
     if as_json:
         click.echo(json.dumps(comparison.document(), indent=2))
     else:

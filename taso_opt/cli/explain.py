@@ -33,10 +33,10 @@ def command(
     """
     with stderr_progress() as progress:
         progress("loading")
-        from taso_opt.api import OptimizeSettings, explain
+        from taso_opt.api import OptimizeSettings, explain_node
 
         settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_dims(dims), **options)
-        explanation = explain(model, node, settings, progress)
+        explanation = explain_node(model, node, settings, progress)
     if as_json:
         click.echo(json.dumps(explanation.document(), indent=2))
         return

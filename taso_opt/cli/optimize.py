@@ -63,11 +63,11 @@ def command(
     del options["objective"]  # latency is the only one so far
     with stderr_progress() as progress:
         progress("loading")
-        from taso_opt.api import OptimizeSettings, optimize
+        from taso_opt.api import OptimizeSettings, optimize_file
 
         settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_dims(dims), **options)
         try:
-            record = optimize(model, settings, progress)
+            record = optimize_file(model, settings, progress)
         except MismatchError as error:
             _write_evidence(error, reports)
             raise

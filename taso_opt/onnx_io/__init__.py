@@ -3,7 +3,8 @@
 from taso_opt.onnx_io.census import operator_counts
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
-from taso_opt.onnx_io.load import validate_input
+from taso_opt.onnx_io.load import load_model, validate_input
+from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
@@ -14,6 +15,7 @@ from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_m
 __all__ = [
     "Model",
     "ModelInput",
+    "ModelProto",
     "NodeUse",
     "Origin",
     "bytes_added",
@@ -22,6 +24,8 @@ __all__ = [
     "copy_unchanged",
     "fold_constant",
     "inlined",
+    "load_model",
+    "model_in_memory",
     "operator_counts",
     "read_model",
     "save_atomically",
@@ -29,6 +33,7 @@ __all__ = [
     "skeleton",
     "spellable",
     "standalone_model",
+    "store_model",
     "validate_input",
     "weight_bytes",
     "write_model",

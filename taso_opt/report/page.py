@@ -17,7 +17,7 @@ from taso_opt.report.layers import Placed, cut, place
 from taso_opt.report.plots import Heat, heat_map, latency_plot, progress_plot, ratio_plot
 from taso_opt.report.record import AppliedRule, Record
 
-TEMPLATE = "report.html.j2"
+TEMPLATE, SUMMARY = "report.html.j2", "summary.html.j2"
 HEADLINES = {
     "unchanged": "unchanged",
     "dry-run": "dry run, nothing written",
@@ -57,7 +57,7 @@ class RuleSection:
 
 def render_html(record: Record) -> str:
     """The page."""
-    return _template().render(
+    return _template(TEMPLATE).render(
         record=record,
         headline=headline(record),
         sections=_sections(record),
@@ -69,6 +69,11 @@ def render_html(record: Record) -> str:
         costliest=max((max(cost.before_ms, cost.after_ms) for cost in record.costs), default=0.0),
         command=command_line(record),
     )
+
+
+def render_summary(record: Record) -> str:
+    """A short form of the page, without styles of its own, to stand inside another page such as a notebook."""
+    return _template(SUMMARY).render(record=record, headline=headline(record))
 
 
 def headline(record: Record) -> str:
@@ -140,7 +145,7 @@ def _spelled(character: str) -> str:
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("taso_opt.report", "."),
         autoescape=True,
@@ -152,7 +157,7 @@ def _template() -> Template:
     environment.filters.update(
         ms=_ms, signed_ms=_signed_ms, small=_small, bytes=_bytes, cut=cut, share=_share, plain=_plain
     )
-    return environment.get_template(TEMPLATE)
+    return environment.get_template(name)
 
 
 def _ms(value: float) -> str:

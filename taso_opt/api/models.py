@@ -1,0 +1,211 @@
+"""Functions on models, for scripts and notebooks: keyword options, files or models in memory, progress to the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
+
+from taso_opt.api.comparison import compare_files
+from taso_opt.api.explanation import explain_node
+from taso_opt.api.optimization import optimize_file
+from taso_opt.api.result import Result
+from taso_opt.api.session import Progress
+from taso_opt.api.settings import CompareSettings, OptimizeSettings
+from taso_opt.core.rule import FpClass
+from taso_opt.errors import UsageError
+from taso_opt.onnx_io import ModelProto, load_model, model_in_memory, store_model
+from taso_opt.report.explained import Explanation
+from taso_opt.report.record import Comparison, Record
+from taso_opt.runtime.inputs import Array
+
+log = logging.getLogger("taso_opt")
+
+DEVICES = ("auto", "cpu", "cuda")
+IN_MEMORY = "model in memory"
+ModelLike = str | Path | ModelProto
+Samples = str | Path | Mapping[str, Array] | None
+"""Inputs for the check: an .npz file, or arrays by the name of the input."""
+
+_S = TypeVar("_S", OptimizeSettings, CompareSettings)
+
+
+def optimize(
+    model: ModelLike,
+    *,
+    output: str | Path | None = None,
+    force: bool = False,
+    rules: str | Path | None = None,
+    device: str = "auto",
+    threads: int = 1,
+    budget: float = 60.0,
+    alpha: float = 1.05,
+    fp_class: FpClass | str = FpClass.E3,
+    dims: Mapping[str, int] | None = None,
+    inputs: Samples = None,
+    seed: int = 0,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Find a faster equivalent of a model (a file or a ModelProto), proved, compared and measured on this machine.
+
+    The result is in `Result.model`, the original where nothing was gained, and is written to `output` where that is
+    given. `budget` is in seconds; the options are those of `tasoopt optimize`. Raises UsageError for wrong options,
+    InvalidInputError for what is no model, UnsupportedError when no runtime can run here, MismatchError when a
+    rewritten model computes something else; nothing is written then.
+    """
+    with _Workplace() as place:
+        settings = OptimizeSettings(
+            output=place.folder / "result.onnx" if output is None else Path(output),
+            force=force,
+            rules=None if rules is None else Path(rules),
+            device=device,
+            threads=threads,
+            budget=budget,
+            alpha=alpha,
+            fp_class=_class(fp_class),
+            dims=dict(dims or {}),
+            inputs=place.samples(inputs),
+            seed=seed,
+            dry_run=dry_run,
+        )
+        return _optimized(place, model, _checked(settings), output, progress or _log)
+
+
+def compare(
+    first: ModelLike,
+    second: ModelLike,
+    *,
+    device: str = "auto",
+    threads: int = 1,
+    rounds: int = 30,
+    dims: Mapping[str, int] | None = None,
+    inputs: Samples = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Whether two models with the same inputs compute the same, and which one is faster by how much.
+
+    The speed-up is the time of the first divided by the time of the second, with the first against itself as the
+    control. Raises what `optimize` raises, but for MismatchError: `Comparison.agrees` says whether they agree.
+    """
+    with _Workplace() as place:
+        paths = place.path(first), place.path(second)
+        settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed)
+        found = compare_files(*paths, _checked(settings), progress or _log)
+    return replace(found, first=_name(first), second=_name(second))
+
+
+def explain(
+    model: ModelLike,
+    node: str,
+    *,
+    rules: str | Path | None = None,
+    device: str = "auto",
+    threads: int = 1,
+    fp_class: FpClass | str = FpClass.E3,
+    dims: Mapping[str, int] | None = None,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Which rules fit a node, named by its name or by a value that it gives, and why each of the others does not.
+
+    Raises UsageError for a node that the model does not have, and what `optimize` raises for a bad model.
+    """
+    with _Workplace() as place:
+        settings = OptimizeSettings(
+            rules=None if rules is None else Path(rules),
+            device=device,
+            threads=threads,
+            fp_class=_class(fp_class),
+            dims=dict(dims or {}),
+        )
+        found = explain_node(place.path(model), node, _checked(settings), progress or _log)
+    return replace(found, model=_name(model))
+
+
+def _optimized(
+    place: _Workplace, model: ModelLike, settings: OptimizeSettings, output: str | Path | None, tell: Progress
+) -> Result:
+    path = place.path(model)
+    if output is None:
+        model_in_memory(path)  # what is too large to be returned is refused before the search
+    report = optimize_file(path, settings, tell)
+    found = path if report.output is None else Path(report.output)
+    result = model_in_memory(found) if output is None else load_model(found)
+    return Result(result, _without_workplace(report, model, output))
+
+
+class _Workplace:
+    """A temporary folder for what a caller has in memory and the runtime needs as files."""
+
+    def __enter__(self) -> _Workplace:
+        self._folder = TemporaryDirectory(prefix="tasoopt-")
+        self.folder = Path(self._folder.name)
+        self._stored = 0
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._folder.cleanup()
+
+    def path(self, model: ModelLike) -> Path:
+        """Where the model is as a file."""
+        if isinstance(model, str | Path):
+            return Path(model)
+        if not isinstance(model, ModelProto):
+            raise UsageError(f"expected the path of a model or an onnx.ModelProto, found {type(model).__name__}")
+        self._stored += 1
+        path = self.folder / f"model{self._stored}.onnx"
+        store_model(model, path)
+        return path
+
+    def samples(self, inputs: Samples) -> Path | None:
+        """Where the sample inputs are as a file; None without any."""
+        if inputs is None or isinstance(inputs, str | Path):
+            return None if inputs is None else Path(inputs)
+        path = self.folder / "inputs.npz"
+        with path.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **{name: np.asarray(array) for name, array in inputs.items()})
+        return path
+
+
+def _checked(settings: _S) -> _S:
+    """The settings, if the command line would take them."""
+    if settings.device not in DEVICES:
+        raise UsageError(f"expected a device among {', '.join(DEVICES)}, found {settings.device!r}")
+    bounds: dict[str, float] = {"threads": 0, "seed": 0, "budget": 0.1, "alpha": 1.0, "rounds": 3}
+    for name, least in bounds.items():
+        value = getattr(settings, name, least)
+        if value < least:
+            raise UsageError(f"expected {name} of at least {least}, found {value}")
+    return settings
+
+
+def _class(name: FpClass | str) -> FpClass:
+    try:
+        return FpClass(name)
+    except ValueError as error:
+        raise UsageError(f"expected an fp_class among {', '.join(FpClass)}, found {name!r}") from error
+
+
+def _name(model: ModelLike) -> str:
+    return IN_MEMORY if isinstance(model, ModelProto) else str(model)
+
+
+def _without_workplace(report: Record, model: ModelLike, output: str | Path | None) -> Record:
+    """The report without names of temporary files, which are gone."""
+    settings = {**report.settings, "output": None if output is None else str(output)}
+    if report.settings["inputs"] is not None and not Path(str(report.settings["inputs"])).exists():
+        settings["inputs"] = "arrays in memory"
+    return replace(report, input=_name(model), output=None if output is None else report.output, settings=settings)
+
+
+def _log(message: str) -> None:
+    log.info("%s", message)
