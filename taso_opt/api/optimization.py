@@ -99,20 +99,19 @@ def optimize_file(
         job = Job(read, output, chosen, samples, runtime, info, run, tell)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, cost = search(job)
-        worthwhile = (1 - LEAST_PREDICTED_GAIN) * found.plans[-1].cost
-        most = MOST_FINALISTS if weight_bytes(read) < LIGHT_BYTES else FINALISTS
-        plans = [plan for plan in found if plan.cost < worthwhile][:most]
-        draft = _draft(job, found)
+        plans = _finalists(read, found)
         shown = plans[0] if plans and chosen.dry_run else found.plans[-1]
-        draft = _with_evidence(draft, evidence(read, cost, shown))
+        draft = _with_evidence(_draft(job, found), evidence(read, cost, shown))
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
-        if chosen.dry_run:
-            record = _planned(draft, plans)
-        elif plans:
-            record = _contest(job, draft, plans, cost)
-        else:
-            record = _unchanged(job, replace(draft, reason=NOTHING_FOUND))
+        record = _planned(draft, plans) if chosen.dry_run else _decided(job, draft, plans, cost)
     return replace(record, seconds=time.monotonic() - started)
+
+
+def _finalists(model: Model, found: SearchResult) -> list[Plan]:
+    """The plans that promise enough to be measured whole, as many as the model is light."""
+    worthwhile = (1 - LEAST_PREDICTED_GAIN) * found.plans[-1].cost
+    most = MOST_FINALISTS if weight_bytes(model) < LIGHT_BYTES else FINALISTS
+    return [plan for plan in found if plan.cost < worthwhile][:most]
 
 
 def search(job: Job) -> tuple[SearchResult, CostModel]:
@@ -136,6 +135,12 @@ def search(job: Job) -> tuple[SearchResult, CostModel]:
     if found.stopped_by == "interrupt":
         job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")
     return found, cost
+
+
+def _decided(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Record:
+    if not plans:
+        return _unchanged(job, replace(draft, reason=NOTHING_FOUND))
+    return _contest(job, draft, plans, cost)
 
 
 def _contest(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Record:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import OptimizeSettings, optimize
+from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.session import require_running
 from taso_opt.errors import RuntimeFailure, UnrunnableError
 from taso_opt.onnx_io import read_model
@@ -52,7 +52,7 @@ def test_an_operator_that_the_runtime_lacks_is_refused_up_front_in_one_line(save
     )
     before = path.read_bytes()
     with pytest.raises(RuntimeFailure, match=r"expected ONNX Runtime to load .*model.onnx, found: .*Mystery") as caught:
-        optimize(path, QUICK, process=process)
+        optimize_file(path, QUICK, process=process)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
     assert not path.with_name("model.opt.onnx").exists()
@@ -71,7 +71,7 @@ def test_a_model_with_many_weights_is_asked_about_without_them(save, process, mo
 
 def test_a_model_that_fails_on_random_inputs_is_left_as_it_is_and_the_reason_says_what_helps(save, process):
     path = save(STACKABLE, w=weight(256, 256))
-    record = optimize(path, QUICK, process=process)
+    record = optimize_file(path, QUICK, process=process)
     assert record.result == "unchanged"
     assert record.reason.startswith("a rewriting cannot be checked on random inputs (--inputs takes your own): ")
     assert path.with_name("model.opt.onnx").read_bytes() == path.read_bytes()
@@ -82,10 +82,10 @@ def test_a_model_that_fails_on_the_samples_of_the_user_is_refused(save, process,
     samples = tmp_path / "samples.npz"
     np.savez(samples, at=np.array([7]))
     with pytest.raises(UnrunnableError, match="expected ONNX Runtime to run"):
-        optimize(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
+        optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
     assert not path.with_name("model.opt.onnx").exists()
     np.savez(samples, at=np.array([3]))
-    assert optimize(path, OptimizeSettings(budget=2.0, inputs=samples), process=process).result in (
+    assert optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process).result in (
         "improved",
         "unchanged",
     )
@@ -93,7 +93,7 @@ def test_a_model_that_fails_on_the_samples_of_the_user_is_refused(save, process,
 
 def test_models_in_a_row_share_one_process(save, process):
     path = save('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Softmax(x) }')
-    optimize(path, QUICK, process=process)
+    optimize_file(path, QUICK, process=process)
     first = process.pid
-    optimize(path, OptimizeSettings(budget=2.0, force=True), process=process)
+    optimize_file(path, OptimizeSettings(budget=2.0, force=True), process=process)
     assert first is not None and process.pid == first
