@@ -29,5 +29,5 @@ def test_errors_are_one_line_each_and_never_a_traceback(texts):
     for block in blocks:
         command, *lines, code = block.splitlines()
         assert code.startswith("exit code ") and code != "exit code 70"
-        if command != "$ tasoopt":
-            assert len(lines) == 1 and lines[0].startswith("tasoopt: error: "), block
+        assert command.startswith("$ tasoopt ")
+        assert len(lines) == 1 and lines[0].startswith("tasoopt: error: "), block
