@@ -13,7 +13,7 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test rules check-rules axioms bench ci clean
+.PHONY: help install demo format lint types imports sizes test golden rules check-rules axioms bench ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -54,6 +54,9 @@ sizes: $(INSTALLED) ## check that files and functions are short
 
 test: $(INSTALLED) ## run the tests
 	@$(BIN)/python -m pytest -n auto $(TESTS)
+
+golden: $(INSTALLED) ## write the help texts, error wordings and report fields that the tests compare with
+	@$(BIN)/python scripts/make_golden.py
 
 rules: $(INSTALLED) ## discover and prove the rule library anew (about five minutes)
 	@$(BIN)/python scripts/make_rules.py

@@ -83,7 +83,7 @@ def optimize_file(
     """
     chosen, tell = settings or OptimizeSettings(), progress or silent
     path, started = Path(model), time.monotonic()
-    output = chosen.output or path.with_name(f"{path.stem}.opt.onnx")
+    output = chosen.output or path.parent / f"{path.stem}.opt.onnx"
     # 1. Refuse early what cannot end well: no runtime, no place for the output, no valid model.
     require_runtime()
     if not chosen.dry_run:

@@ -7,8 +7,10 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
+from click.shell_completion import shell_complete
 
 from taso_opt import __version__
 from taso_opt.errors import InvalidInputError, TasoError
@@ -17,6 +19,8 @@ PROGRAM = "tasoopt"
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+COMPLETION = "_TASOOPT_COMPLETE"
+"""The variable through which a shell asks for completions, see docs/configuration.md."""
 
 COMMANDS: Mapping[str, str] = {
     "optimize": "Find a faster equivalent of an ONNX model and write it.",
@@ -42,8 +46,11 @@ class LazyGroup(click.Group):
         """Import and return one command, or None when there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
+        from taso_opt.cli.configuration import name_variables
+
         module = importlib.import_module(f"taso_opt.cli.{cmd_name}")
         command: click.Command = module.command
+        name_variables(cmd_name, command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -54,8 +61,19 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name=PROGRAM)
-def group() -> None:
+@click.pass_context
+def group(context: click.Context) -> None:
     """Rewrite ONNX models into equivalent, faster ones with machine-discovered, proved rules."""
+    from taso_opt.cli.configuration import check_variables, defaults, find_configuration
+
+    found = find_configuration(Path.cwd())
+    if found is None and not any(name.startswith(f"{PROGRAM.upper()}_") for name in os.environ):
+        return
+    commands = {name: command for name in COMMANDS if (command := group.get_command(context, name)) is not None}
+    check_variables(os.environ, commands)
+    if found is not None:
+        context.obj = found.path
+        context.default_map = defaults(found, commands)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -64,6 +82,9 @@ def run(argv: Sequence[str] | None = None) -> int:
     A command is a click command; the integer that it returns, if any, is the exit code.
     """
     try:
+        instruction = os.environ.get(COMPLETION)
+        if instruction:
+            return shell_complete(group, {}, PROGRAM, COMPLETION, instruction)
         code = _invoke(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()  # a reader that has gone away is noticed here, not while the interpreter shuts down
         return code
@@ -98,8 +119,11 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _with_hint(error: click.UsageError) -> str:
+    from taso_opt.cli.configuration import origin
+
     path = error.ctx.command_path if error.ctx else PROGRAM
-    return f"{error.format_message().rstrip('.')} (see {path} --help)"
+    place = origin(error, error.ctx.obj if error.ctx else None) if isinstance(error, click.BadParameter) else ""
+    return f"{error.format_message().rstrip('.')}{place} (see {path} --help)"
 
 
 def _fail(message: str, code: int) -> int:
