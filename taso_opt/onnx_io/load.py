@@ -8,7 +8,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
-from onnx import ModelProto, checker
+from onnx import ModelProto, TensorProto, checker
 
 from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io.external import check_tensors
@@ -84,10 +84,13 @@ def _is_text(value: object) -> bool:
 def defect(model: ModelProto, folder: Path) -> str:
     """Why ONNX's own checker refuses a model, on one line; empty when it accepts.
 
-    A graph that is not topologically sorted or states no rank for an input or output is accepted: the runtime runs it.
-    Weights are checked for size elsewhere.
+    A graph that is not topologically sorted, states no rank for an input or output or no type for an output is
+    accepted: the runtime runs it. Weights are checked for size elsewhere.
     """
     bare = skeleton(model, folder)
+    for value in bare.graph.output:
+        if not value.HasField("type"):
+            value.type.tensor_type.elem_type = TensorProto.FLOAT  # any will do: the checker only wants to see one
     for value in (*bare.graph.input, *bare.graph.output):
         if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape"):
             value.type.tensor_type.shape.SetInParent()

@@ -230,3 +230,7 @@ def _outcome(path, library):
     except InvalidInputError:
         return "refused"
     return "read"
+
+
+def test_an_output_without_a_type_is_accepted_since_the_runtime_infers_it(save):
+    validate_input(save('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (y) { y = Relu(x) }'))
