@@ -10,10 +10,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-$(RUNTIME)
 OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
-CI_STEPS := lint types imports sizes test check-rules
+CI_STEPS := lint types imports sizes test check-rules docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test golden rules check-rules axioms bench ci clean
+.PHONY: help install demo format lint types imports sizes test golden rules check-rules axioms docs bench ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -66,6 +66,9 @@ check-rules: $(INSTALLED) ## re-check every proof of the committed rule library
 
 axioms: $(INSTALLED) ## prove every axiom for all sizes and write docs/axioms.md
 	@$(BIN)/python scripts/axiom_page.py
+
+docs: $(INSTALLED) ## build the documentation into build/site, failing on warnings
+	@$(BIN)/mkdocs build --quiet --strict
 
 bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
 	@$(BIN)/python scripts/bench.py

@@ -164,7 +164,8 @@ def find_cache_folder() -> Path:
     """Where measured costs are kept."""
     import platformdirs
 
-    return platformdirs.user_cache_path("tasoopt")
+    named = os.environ.get("TASOOPT_CACHE")
+    return Path(named) if named else platformdirs.user_cache_path("tasoopt")
 
 
 def cache_problems(folder: Path) -> Iterator[Problem]:

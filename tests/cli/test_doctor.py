@@ -102,3 +102,8 @@ def test_the_rules_are_the_lines_of_the_shipped_files(monkeypatch: pytest.Monkey
     (tmp_path / "__init__.py").write_text("x = 1\n")
     monkeypatch.setattr(resources, "files", lambda package: tmp_path)
     assert count_rules() == 3
+
+
+def test_the_cache_folder_is_the_one_that_costs_are_kept_in(monkeypatch, tmp_path):
+    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "costs"))
+    assert doctor.find_cache_folder() == tmp_path / "costs"

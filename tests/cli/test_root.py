@@ -14,7 +14,7 @@ from taso_opt.cli import main
 from taso_opt.cli.root import COMMANDS
 from taso_opt.errors import InvalidInputError, MismatchError, TasoError, UnsupportedError
 
-HEAVY = ("cupy", "numpy", "onnx", "onnxruntime", "rich", "z3")
+HEAVY = ("cupy", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "z3")
 
 Body = Callable[[], object]
 Install = Callable[[Body], None]
@@ -52,6 +52,16 @@ def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
     assert loaded.split()[1:] == ["taso_opt", "taso_opt.cli", "taso_opt.cli.root", "taso_opt.errors"]
     commands = [line.split()[0] for line in help_lines[help_lines.index("Commands:") + 1 :]]
     assert commands == ["optimize", "explain", "generate", "verify", "rules", "compare", "cost", "doctor"]
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_the_help_of_a_command_imports_nothing_heavy(command: str) -> None:
+    program = (
+        f"import sys; from taso_opt.cli import main; code = main(['{command}', '--help']);"
+        f"print('code', code, [name for name in {HEAVY} if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "code 0 []"
 
 
 def test_the_help_lines_are_whole_sentences_that_fit_one_line(capsys: pytest.CaptureFixture[str]) -> None:
