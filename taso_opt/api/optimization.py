@@ -126,6 +126,7 @@ def search(job: Job) -> tuple[SearchResult, CostModel]:
         left = max(0.0, end - time.monotonic())
         job.tell(f"searching: {expanded} graphs expanded, best predicted {best.cost * 1e3:.3f} ms, {left:.0f} s left")
 
+    job.tell("measuring what the model's kernels cost, where that is not known yet")
     with CostTable() as table:
         cost = CostModel(bound, table, Measurer(job.process, job.run, job.info, weight_bytes(model)), model.opset)
         rewriter = Rewriter(model.builder, allowed, model.literal)

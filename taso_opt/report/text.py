@@ -91,7 +91,8 @@ def _places(record: Record) -> Table:
 def _verdict(record: Record) -> str:
     if record.result == "improved":
         assert record.speedup is not None
-        return f"{record.speedup.ratio:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s"
+        early = ", with the best of an interrupted search" if record.search.stopped_by == "interrupt" else ""
+        return f"{record.speedup.ratio:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s{early}"
     if record.result == "dry-run":
         search = record.search
         predicted = f"predicted {search.predicted_before_ms:.3f} ms before, {search.predicted_after_ms:.3f} ms after"

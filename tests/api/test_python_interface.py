@@ -103,6 +103,37 @@ def test_progress_goes_to_the_function_that_is_given(chain):
     assert any(message.startswith("searching: ") for message in heard)
 
 
+def interrupting(start):
+    def progress(message):
+        if message.startswith(start):
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupt_during_the_search_gives_the_best_so_far_checked_and_measured(chain):
+    report = taso_opt.optimize(chain, progress=interrupting("searching: 2 ")).report
+    assert report.search.stopped_by == "interrupt"
+    assert report.search.predicted_after_ms < report.search.predicted_before_ms
+    assert report.speedup is not None and report.outputs[0].agrees
+
+
+def test_an_interrupt_before_anything_is_found_writes_nothing(chain, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        taso_opt.optimize(chain, output=tmp_path / "out.onnx", progress=interrupting("searching: 1 "))
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_a_second_interrupt_gives_up(chain, tmp_path):
+    def progress(message):
+        if message.startswith(("searching: 2 ", "interrupted: ")):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        taso_opt.optimize(chain, output=tmp_path / "out.onnx", progress=progress)
+    assert not (tmp_path / "out.onnx").exists()
+
+
 def test_a_file_is_written_where_one_is_named(chain, tmp_path):
     onnx.save(chain, tmp_path / "chain.onnx")
     result = taso_opt.optimize(tmp_path / "chain.onnx", output=tmp_path / "out.onnx", budget=2)
