@@ -44,7 +44,7 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
         wanted = drawn.total() < MOST_DRAWN and drawn[rule] < MOST_DRAWN_OF_A_RULE
         drawn[rule] += wanted
         drawings = draw_change(before, after, names.name, model.builder.types) if wanted else (None, None)
-        replaced = tuple(names.node(term) for term in before[:MOST_NAMES])
+        replaced = tuple(dict.fromkeys(names.node(term) for term in before))[:MOST_NAMES]
         gain = _gain(cost, before, after)
         position = max(names.share(term) for term in before)
         found.append(Place(number, rule, replaced, len(before), position, gain, *drawings))

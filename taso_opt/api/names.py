@@ -20,10 +20,10 @@ class Names:
         return None if origin is None else origin.value
 
     def node(self, term: Term) -> str:
-        """The name of the node, or of its value where the node has none; the operator for a term of the search."""
+        """The name of the node, or of its value where the node has none; what it is for a term of the search."""
         origin = self._model.origin.get(term)
         if origin is None:
-            return f"new {term.operator}" if isinstance(term, Apply) else "new value"
+            return f"{term.operator} of an earlier step" if isinstance(term, Apply) else "part of an earlier step"
         if origin.node is None:
             return origin.value
         return self._model.proto.graph.node[origin.node].name or origin.value

@@ -24,7 +24,7 @@ HEADLINES = {
     "mismatch": "a check failed, nothing written",
 }
 STOPPED_BY = {
-    "exhausted": "no more graphs to explore",
+    "exhausted": "there were no more graphs to explore",
     "budget": "the time for the search was up",
     "expansions": "the limit of expanded graphs was reached",
     "patience": "it had stopped gaining",
@@ -192,6 +192,8 @@ def _plain(value: Any) -> str:
         return ", ".join(f"{name}={part}" for name, part in value.items()) or "none"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
-    return (
-        {None: "none", True: "yes", False: "no"}.get(value, str(value)) if value in (None, True, False) else str(value)
-    )
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

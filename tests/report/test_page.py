@@ -177,6 +177,12 @@ def test_the_command_repeats_the_run():
     assert command_line(nasty).endswith(" --dry-run")
 
 
+def test_settings_are_told_as_a_user_would():
+    rows = said(Page(render_html(improved())).sections["reproduce"])
+    for told in ("output none", "force yes", "threads 1", "dims n=4", "dry_run no", "providers CPU"):
+        assert told in rows
+
+
 def browser():
     return next((found for name in BROWSERS if (found := shutil.which(name)) is not None), None)
 
