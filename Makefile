@@ -13,11 +13,11 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test golden rules check-rules axioms docs bench ci clean
+.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs bench ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## set up .venv with the tool, a runtime and the development tools
 
@@ -57,6 +57,9 @@ test: $(INSTALLED) ## run the tests
 
 golden: $(INSTALLED) ## write the help texts, error wordings and report fields that the tests compare with
 	@$(BIN)/python scripts/make_golden.py
+
+test-external: $(INSTALLED) ## run the onnx package's own backend tests and write docs/compatibility.md
+	@$(BIN)/python scripts/compatibility.py
 
 rules: $(INSTALLED) ## discover and prove the rule library anew (about five minutes)
 	@$(BIN)/python scripts/make_rules.py

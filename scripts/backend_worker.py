@@ -24,7 +24,7 @@ from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.forced import force_rewriting
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io import fold_constant, read_model, save_atomically
+from taso_opt.onnx_io import fold_constant, read_model, save_atomically, seeded
 from taso_opt.onnx_io.patch import Patch
 from taso_opt.runtime import RuntimeProcess
 from taso_opt.spec import OPAQUE, load_specs
@@ -42,7 +42,15 @@ BFLOAT_ULPS = 2**-6
 EXOTIC = frozenset(helper.tensor_dtype_to_np_dtype(code).name for code in UNREADABLE)
 """NumPy's names of the element types that come from a package of their own."""
 
-FINE = ("agrees", "unchanged, fails when run", "agrees with the runtime", "refused", "not run", "nothing to rewrite")
+FINE = (
+    "agrees",
+    "agrees with the runtime",
+    "agrees without the runtime's optimizations",
+    "unchanged, fails when run",
+    "refused",
+    "not run",
+    "nothing to rewrite",
+)
 """Results that are no fault of ours."""
 
 
@@ -104,6 +112,8 @@ def _outcome(case: Case, mode: str, folder: Path) -> Outcome:
     proto = _proto(case, mode)
     if proto is None:
         return Outcome(case.name, mode, "nothing to rewrite")
+    if mode != "optimized":
+        proto = seeded(proto) or proto
     path, output = folder / f"{mode}.onnx", folder / f"{mode}.out.onnx"
     content = proto.SerializeToString()
     path.write_bytes(content)
@@ -196,7 +206,13 @@ def _judged(case: Case, path: Path, output: Path) -> tuple[str, str]:
     if not _difference(case, expected, reference):
         return "wrong", _difference(case, expected, found)
     different = _difference(case, reference, found)
-    return ("wrong", different) if different else ("agrees with the runtime", _difference(case, expected, found))
+    if not different:
+        return "agrees with the runtime", _difference(case, expected, found)
+    plain, _ = _run_all(case, path, optimized=False)
+    other, _ = _run_all(case, output, optimized=False)
+    if plain is not None and other is not None and not _difference(case, plain, other):
+        return "agrees without the runtime's optimizations", different
+    return "wrong", different
 
 
 def _invalid_itself(path: Path) -> bool:
@@ -237,10 +253,12 @@ def _assert_similar(case: Case, expected: Any, found: Any) -> None:
         Runner.assert_similar_outputs([first], [second], rtol, case.atol)
 
 
-def _run_all(case: Case, path: Path) -> tuple[list[list[Any]] | None, str]:
+def _run_all(case: Case, path: Path, optimized: bool = True) -> tuple[list[list[Any]] | None, str]:
     """The outputs of a model file on every data set; None and the reason where the runtime does not run it."""
     options = ort.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
+    if not optimized:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     proto = ModelProto.FromString(path.read_bytes())
     try:
         source = readable(proto).SerializeToString() if _has_unreadable(proto) else str(path)

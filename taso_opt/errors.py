@@ -31,7 +31,7 @@ class RuntimeFailure(TasoError):
     exit_code = 4
 
 
-class UnrunnableError(RuntimeFailure):
+class UncheckableError(RuntimeFailure):
     """The user's own model does not run on the inputs of the check, so that nothing can be compared with it."""
 
 

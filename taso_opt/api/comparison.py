@@ -12,7 +12,9 @@ from taso_opt.onnx_io import read_model
 from taso_opt.report.record import Comparison
 from taso_opt.runtime import (
     CompareLatency,
+    Contestant,
     Failed,
+    LatencyComparison,
     RunSettings,
     RuntimeProcess,
     compare_latency,
@@ -20,8 +22,9 @@ from taso_opt.runtime import (
     require_runtime,
     resolve_device,
 )
-from taso_opt.search.feeds import read_samples, sample_feeds, timing_feeds
-from taso_opt.search.finals import agreement
+from taso_opt.search.agreement import Agreement, agreement
+from taso_opt.search.feeds import sample_feeds, timing_feeds
+from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
 
 
@@ -46,15 +49,23 @@ def compare_files(
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
         tell("comparing outputs")
         found = agreement(process, reference.path, other.path, feeds, run)
+        if found.failure:
+            raise RuntimeFailure(found.failure)
         tell("timing both models")
         request = CompareLatency(reference.path, (other.path,), timing, run, rounds=chosen.rounds)
         latency = compare_latency(process, request)
     (contestant,) = latency.candidates
     if isinstance(contestant, Failed):
         raise RuntimeFailure(contestant.reason)
+    return _answer(str(first), str(second), found, latency, contestant)
+
+
+def _answer(
+    first: str, second: str, found: Agreement, latency: LatencyComparison, contestant: Contestant
+) -> Comparison:
     return Comparison(
-        first=str(first),
-        second=str(second),
+        first=first,
+        second=second,
         agrees=not found.reasons,
         reasons=found.reasons,
         max_abs_error=found.max_abs,

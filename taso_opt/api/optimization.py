@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,15 +16,17 @@ from taso_opt.api.settings import OptimizeSettings
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.core.graph import Graph
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.errors import MismatchError, UnrunnableError, UnsupportedError
+from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
     Model,
+    ModelProto,
     bytes_added,
     check_output,
     copy_unchanged,
     operator_counts,
     read_model,
     save_atomically,
+    seeded,
     spellable,
     weight_bytes,
     write_model,
@@ -32,11 +34,11 @@ from taso_opt.onnx_io import (
 from taso_opt.report.record import Record
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe, require_runtime, resolve_device
-from taso_opt.runtime.inputs import Array
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.feeds import read_samples, sample_feeds, timing_feeds
-from taso_opt.search.finals import FailedCheck, hold_finals
+from taso_opt.search.feeds import sample_feeds, timing_feeds
+from taso_opt.search.finals import FailedCheck, Finals, hold_finals
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
+from taso_opt.search.samples import Sample, read_samples
 from taso_opt.spec import load_specs
 
 FINALISTS, MOST_FINALISTS, LIGHT_BYTES = 3, 8, 64 << 20
@@ -60,7 +62,7 @@ class Job:
     model: Model
     output: Path
     settings: OptimizeSettings
-    samples: Mapping[str, Array]
+    samples: Sequence[Sample]
     process: RuntimeProcess
     info: RuntimeInfo
     run: RunSettings
@@ -144,39 +146,31 @@ def _decided(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Rec
     return _contest(job, draft, plans, cost)
 
 
-def _contest(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Record:
+def _contest(job: Job, draft: Record, plans: Sequence[Plan], cost: CostModel) -> Record:
     """Compare and time the plans' models against the original as a whole, and write the winner."""
     job.tell("measuring the best candidates against the original")
     try:
-        feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
-        timing = timing_feeds(job.model.inputs, job.samples, job.settings.seed)
+        finals = _finals(job, plans)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
-    path, inputs = job.model.path, job.model.graph.inputs
-    results = [write_model(job.model, Graph(inputs, plan.outputs)) for plan in plans]
-    with TemporaryDirectory(prefix="tasoopt-") as folder:
-        finalists = [Path(folder) / f"candidate{number}.onnx" for number in range(len(results))]
-        for result, place in zip(results, finalists, strict=True):
-            save_atomically(result, place, original=path, durable=False)
-        try:
-            finals = hold_finals(job.process, path, finalists, feeds, timing, job.run)
-        except MismatchError as error:
-            if isinstance(error.evidence, FailedCheck):
-                failed = _with_plan(job, draft, plans[error.evidence.number], cost)
-                error.evidence = _refuted(job, failed, str(error), error.evidence)
+    except UncheckableError as error:
+        if job.samples:
             raise
-        except UnrunnableError as error:
-            if job.samples:
-                raise
-            reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
-            return _unchanged(job, replace(draft, reason=reason))
-    if finals is None:
-        return _unchanged(job, replace(draft, reason=NONE_RUNS))
-    measured = with_measurement(draft, finals, _output_names(job))
-    if not finals.won:
+        reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
+        return _unchanged(job, replace(draft, reason=reason))
+    except MismatchError as error:
+        if isinstance(error.evidence, FailedCheck):
+            failed = _with_plan(job, draft, plans[error.evidence.number], cost)
+            error.evidence = _refuted(job, failed, str(error), error.evidence)
+        raise
+    measured, finalist = with_measurement(draft, finals, _output_names(job)), finals.finalist
+    if finalist is None:
+        return _unchanged(job, replace(measured, reason=NONE_RUNS))
+    if not finalist.won:
         return _unchanged(job, replace(measured, reason=NOT_AHEAD))
-    winner, plan = results[finals.number], plans[finals.number]
-    save_atomically(winner, job.output, original=path, force=job.settings.force)
+    plan = plans[finalist.number]
+    winner = _rewritten(job.model, plan)
+    save_atomically(winner, job.output, original=job.model.path, force=job.settings.force)
     return replace(
         _with_plan(job, measured, plan, cost),
         result="improved",
@@ -184,6 +178,26 @@ def _contest(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Rec
         operators_after=operator_counts(winner),
         bytes_added=bytes_added(job.model.proto, winner),
     )
+
+
+def _finals(job: Job, plans: Sequence[Plan]) -> Finals:
+    """Hold the finals of the plans' models; unseeded random operators get seeds for it, to be comparable at all."""
+    feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
+    timing = timing_feeds(job.model.inputs, job.samples, job.settings.seed)
+    path, proto = job.model.path, seeded(job.model.proto)
+    with TemporaryDirectory(prefix="tasoopt-") as folder:
+        original, model = path, job.model
+        if proto is not None:
+            original, model = Path(folder) / "original.onnx", replace(job.model, proto=proto)
+            save_atomically(proto, original, original=path, durable=False)
+        candidates = [Path(folder) / f"candidate{number}.onnx" for number in range(len(plans))]
+        for plan, place in zip(plans, candidates, strict=True):
+            save_atomically(_rewritten(model, plan), place, original=path, durable=False)
+        return hold_finals(job.process, original, candidates, feeds, timing, job.run)
+
+
+def _rewritten(model: Model, plan: Plan) -> ModelProto:
+    return write_model(model, Graph(model.graph.inputs, plan.outputs))
 
 
 def _with_plan(job: Job, record: Record, plan: Plan, cost: CostModel) -> Record:

@@ -10,7 +10,8 @@ from taso_opt.core.rule import Certificate, Rule
 from taso_opt.report.evidence import OutputError, SearchPoint
 from taso_opt.report.record import AppliedRule, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
 from taso_opt.runtime import Contestant, Latency, LatencyComparison
-from taso_opt.search.finals import Agreement, Finals
+from taso_opt.search.agreement import Agreement
+from taso_opt.search.finals import Finals
 from taso_opt.search.plan import SearchResult
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
@@ -39,17 +40,20 @@ def measured_speedup(comparison: LatencyComparison, contestant: Contestant) -> M
 
 def with_measurement(record: Record, finals: Finals, outputs: Sequence[str]) -> Record:
     """The record with what the finals measured."""
-    latency = finals.latency
+    dropped = tuple(f"a candidate was dropped: {reason}" for reason in finals.dropped)
+    if finals.finalist is None:
+        return replace(record, warnings=dropped)
+    finalist, latency = finals.finalist, finals.finalist.latency
     return replace(
         record,
         clock=latency.clock,
         latency_before=measured_latency(latency, latency.original),
-        latency_after=measured_latency(latency, finals.finalist.latency),
-        speedup=measured_speedup(latency, finals.finalist),
-        max_abs_error=finals.agreement.max_abs,
-        max_rel_error=finals.agreement.max_rel,
-        warnings=finals.agreement.warnings,
-        outputs=output_errors(finals.agreement, outputs),
+        latency_after=measured_latency(latency, finalist.contestant.latency),
+        speedup=measured_speedup(latency, finalist.contestant),
+        max_abs_error=finalist.agreement.max_abs,
+        max_rel_error=finalist.agreement.max_rel,
+        warnings=(*finalist.agreement.warnings, *dropped),
+        outputs=output_errors(finalist.agreement, outputs),
     )
 
 

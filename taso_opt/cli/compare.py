@@ -19,7 +19,7 @@ from taso_opt.cli.progress import stderr_progress
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="0: the runtime's choice.")
 @click.option("--rounds", type=click.IntRange(3, 1000), default=30, show_default=True, help="Interleaved rounds.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
-@click.option("--inputs", type=click.Path(path_type=Path), help="An .npz file of sample inputs.")
+@click.option("--inputs", type=click.Path(path_type=Path), help="Sample inputs: an .npz file, or a folder.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
 def command(first: Path, second: Path, dims: tuple[str, ...], as_json: bool, **options: Any) -> int:

@@ -20,12 +20,16 @@ REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May
 FP_CLASSES = [name.value for name in FpClass]
 
 
+LONGEST_NUMBER = 18
+"""Digits; Python refuses to read numbers of thousands of them, and no size has as many as twenty."""
+
+
 def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
     """Read `--dim NAME=N` options; a further size after a comma is for the check alone and is not used yet."""
     dims: dict[str, int] = {}
     for text in values:
         name, separator, number = text.rpartition("=")
-        if not separator or not name or not number.isdecimal() or int(number) < 1:
+        if not separator or not name or not number.isdecimal() or len(number) > LONGEST_NUMBER or int(number) < 1:
             raise UsageError(f"expected --dim NAME=N with a positive whole number, found {text!r}")
         dims[name] = int(number)
     return dims
@@ -43,7 +47,7 @@ def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
 @click.option("--objective", type=click.Choice(["latency"]), default="latency", show_default=True)
 @click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
-@click.option("--inputs", type=click.Path(path_type=Path), help="An .npz file of sample inputs for the comparison.")
+@click.option("--inputs", type=click.Path(path_type=Path), help="Your own sample inputs: an .npz file, or a folder.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help=REPORT)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import shell_complete
 
 from taso_opt import __version__
+from taso_opt.core.printable import printable
 from taso_opt.errors import InvalidInputError, TasoError
 
 PROGRAM = "tasoopt"
@@ -21,6 +22,8 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 COMPLETION = "_TASOOPT_COMPLETE"
 """The variable through which a shell asks for completions, see docs/configuration.md."""
+
+LONGEST_MESSAGE = 1000
 
 COMMANDS: Mapping[str, str] = {
     "optimize": "Find a faster equivalent of an ONNX model and write it.",
@@ -140,7 +143,9 @@ def _internal_error(error: Exception) -> int:
 
 
 def _one_line(message: str) -> str:
-    return " ".join(message.split())
+    """A message as one line that a terminal prints and does not obey."""
+    line = printable(" ".join(message.split()))
+    return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 3] + "..."
 
 
 def _discard_stdout() -> None:

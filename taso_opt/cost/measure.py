@@ -41,6 +41,9 @@ COMPUTE_BOUND = 16
 """Multiplications a byte from which on a kernel no longer waits for memory."""
 
 ENOUGH_WORK = 100_000
+LARGEST_UNIT = 1 << 30
+"""Bytes that a unit may take to be measured: what is larger costs infinity, in every graph that has it."""
+
 IR_VERSION = 8
 ITEM_BYTES = {"float32": 4, "float64": 8}
 PLAN = MeasurePlan(rounds=7, sample_s=1.5e-3, model_s=0.03)
@@ -66,11 +69,14 @@ class Measurer:
         items, copies = [], {}
         for unit in units:
             count = self._copies(unit, builder, finder)
+            copies[unit.key] = count
+            if _unit_bytes(unit, builder) > LARGEST_UNIT:
+                log.info("not measured, too large: %s", unit.key)
+                continue
             try:
                 items.append(MeasureItem(unit.key, _model(unit, builder, finder, count, opset)))
             except SpecError as error:
                 log.info("not measured: %s: %s", unit.key, error)
-            copies[unit.key] = count
         timings = measure_many(self._process, items, self._run, PLAN)
         entries = []
         for unit in units:
@@ -93,6 +99,12 @@ class Measurer:
         if weights < rest or work > COMPUTE_BOUND * weights:
             return enough
         return max(enough, min(MOST_COPIES, self._working_set // weights))
+
+
+def _unit_bytes(unit: Unit, builder: Builder) -> int:
+    """The bytes of everything that goes in and out of the members of a unit, once."""
+    results = sum(_bytes(kind) for member in unit.members for kind in builder.types(member))
+    return results + sum(_bytes(builder.type(operand)) for operand in _operands(unit))
 
 
 def _bytes(kind: TensorType) -> int:

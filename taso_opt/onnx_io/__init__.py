@@ -6,6 +6,7 @@ from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import load_model, validate_input
 from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
+from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
 from taso_opt.onnx_io.skeleton import skeleton
@@ -29,6 +30,7 @@ __all__ = [
     "operator_counts",
     "read_model",
     "save_atomically",
+    "seeded",
     "signature",
     "skeleton",
     "spellable",

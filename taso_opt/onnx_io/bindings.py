@@ -15,6 +15,10 @@ FIRST_AXIS, IMAGE_AXIS, OTHER_AXIS = 1, 224, 32
 tensors of rank 4 and more are mostly heights and widths of images; others are mostly lengths of sequences."""
 
 
+LARGEST_SIZE = 2**31 - 1
+"""The largest number that a dim may be bound to."""
+
+
 def default_size(axis: int, rank: int) -> int:
     """The number assumed for a symbolic size at an axis of an input."""
     if axis == 0:
@@ -37,8 +41,8 @@ def input_bindings(types: Iterable[TensorType], dims: Mapping[str, int]) -> dict
         if wanted is None or wanted not in found:
             known = ", ".join(sorted(found)) or "none"
             raise UsageError(f"expected the name of a dim of an input (there are: {known}), found {given!r}")
-        if number < 1:
-            raise UsageError(f"expected a size of at least 1 for dim {given!r}, found {number}")
+        if not 1 <= number <= LARGEST_SIZE:
+            raise UsageError(f"expected a size from 1 to {LARGEST_SIZE} for dim {given!r}, found {number}")
         found[wanted] = number
     return found
 

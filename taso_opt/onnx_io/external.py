@@ -74,11 +74,18 @@ def data_file(folder: Path, location: str) -> Path:
     if path.is_absolute() or ".." in path.parts or "\0" in location or ":" in location:
         raise InvalidInputError(f"expected external data within the model's folder, found the location {location!r}")
     found = folder / path
-    if not found.is_file():
+    if not _is_file(found):
         raise InvalidInputError(f"expected the external data of the model, found no file {location!r} in {folder}")
     if not found.resolve().is_relative_to(folder.resolve()):
         raise InvalidInputError(f"expected external data within the model's folder, found a link in {location!r}")
     return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, for one
+        return False
 
 
 def check_tensors(model: ModelProto, folder: Path) -> None:

@@ -88,10 +88,20 @@ def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool 
 
 def check_output(out: Path, original: Path, force: bool) -> None:
     """Check that a file may be written: UsageError in one sentence when it must not."""
+    try:
+        _check_place(out, original, force)
+    except (OSError, ValueError) as error:  # a name that is too long or holds a zero, for one
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"expected a file name that can be written, found {str(out)[:80]!r}: {reason}") from error
+
+
+def _check_place(out: Path, original: Path, force: bool) -> None:
     if out.is_dir():
         raise UsageError(f"expected a file to write, found a folder: {out}")
     if not out.parent.is_dir():
         raise UsageError(f"expected a folder to write to, found none at {out.parent}")
+    if out.exists() and not out.is_file():
+        raise UsageError(f"expected a file to write, found no regular file: {out}")
     if _is_same(out, original):
         raise UsageError(f"expected an output other than the input, found {out} for both")
     if os.path.lexists(out) and not force:
@@ -199,7 +209,7 @@ def _replace_with_bytes(path: Path, content: bytes, durable: bool = True) -> Non
 @contextmanager
 def _replacing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` when the block ends without an error, and leaves no trace otherwise."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    temporary = path.with_name(f".tasoopt-{uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as stream:
             yield stream

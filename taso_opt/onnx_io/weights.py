@@ -30,8 +30,13 @@ class Weights:
         return tensor_array(self.tensors[name], self.folder)
 
     def small(self, name: str) -> Array | None:
-        """The value of a constant of at most READABLE_ELEMENTS elements, else None."""
+        """The value of a constant of at most READABLE_ELEMENTS elements, else None; None for strings too.
+
+        No spelling asks for strings, and those of a file need not even be text.
+        """
         tensor = self.tensors[name]
+        if tensor.data_type == TensorProto.STRING:
+            return None
         return tensor_array(tensor, self.folder) if np.prod(tensor.dims, dtype=float) <= READABLE_ELEMENTS else None
 
     def number(self, name: str) -> Fraction | None:
@@ -44,7 +49,7 @@ class Weights:
     def content(self, name: str) -> tuple[object, ...] | None:
         """A key that equal small constants share, None for large ones."""
         value = self.small(name)
-        if value is None or value.dtype == object:
+        if value is None:
             return None
         return self.tensors[name].data_type, value.shape, value.tobytes()
 

@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from taso_opt.core.printable import printable
 from taso_opt.report.record import Comparison, MeasuredLatency, Record
 
 MANY_RULES = 12
@@ -23,8 +24,8 @@ def render(record: Record) -> RenderableType:
         parts.append(_rules(record))
     if record.result == "dry-run" and record.places:
         parts.append(_places(record))
-    parts += [Text(f"warning: {warning}", style="yellow") for warning in record.warnings]
-    parts.append(Text(_verdict(record), style="bold green" if record.result == "improved" else "bold"))
+    parts += [Text(f"warning: {printable(warning)}", style="yellow") for warning in record.warnings]
+    parts.append(Text(printable(_verdict(record)), style="bold green" if record.result == "improved" else "bold"))
     return Group(*parts)
 
 
@@ -36,14 +37,16 @@ def print_report(record: Record, console: Console) -> None:
 def comparison_lines(comparison: Comparison) -> list[str]:
     """The answer of a comparison, one fact a line."""
     speedup = comparison.speedup
-    same = "the outputs agree" if comparison.agrees else "the outputs differ: " + "; ".join(comparison.reasons)
+    same = (
+        "the outputs agree" if comparison.agrees else "the outputs differ: " + printable("; ".join(comparison.reasons))
+    )
     return [
         f"{same} (largest error {comparison.max_abs_error:.1e} absolute, {comparison.max_rel_error:.1e} relative)",
         f"first:  {_latency(comparison.latency_first)} ({comparison.clock} time)",
         f"second: {_latency(comparison.latency_second)} ({comparison.clock} time)",
         f"speed-up of the second: {speedup.ratio:.3f}x ({speedup.low:.3f} to {speedup.high:.3f})",
         f"A/A control: {speedup.control:.3f}x ({speedup.control_low:.3f} to {speedup.control_high:.3f})",
-        *(f"warning: {warning}" for warning in comparison.warnings),
+        *(f"warning: {printable(warning)}" for warning in comparison.warnings),
     ]
 
 
@@ -53,7 +56,7 @@ def _comparison(record: Record) -> Table:
     for operator in sorted({*record.operators_before, *record.operators_after}):
         before, after = record.operators_before.get(operator, 0), record.operators_after.get(operator, 0)
         if before != after:
-            table.add_row(f"  {operator}", str(before), str(after))
+            table.add_row(Text(f"  {printable(operator)}"), str(before), str(after))
     if record.latency_before is not None and record.latency_after is not None:
         table.add_row(f"latency ({record.clock} time)", _latency(record.latency_before), _latency(record.latency_after))
     if record.speedup is not None:
@@ -69,7 +72,8 @@ def _comparison(record: Record) -> Table:
 def _rules(record: Record) -> Table:
     table = _table("rule applied", "times", "class", "id")
     for rule in record.rules[:MANY_RULES]:
-        table.add_row(Text(rule.text.partition(" where ")[0]), str(rule.count), rule.fp_class, rule.id)
+        text = printable(rule.text.partition(" where ")[0])
+        table.add_row(Text(text), str(rule.count), rule.fp_class, Text(printable(rule.id)))
     if len(record.rules) > MANY_RULES:
         table.add_row(f"and {len(record.rules) - MANY_RULES} more (--json lists them)", "", "", "")
     return table

@@ -7,6 +7,7 @@ from taso_opt.runtime.accuracy import (
     base_tolerance,
     compare_outputs,
     sensitivity,
+    special_share,
     yardstick,
 )
 from taso_opt.runtime.client import RuntimeProcess
@@ -69,5 +70,6 @@ __all__ = [
     "run_feeds",
     "run_outputs",
     "sensitivity",
+    "special_share",
     "yardstick",
 ]

@@ -9,6 +9,9 @@ Integer, boolean and string outputs must be equal.
 The *yardstick* is the difference that the runtime's own optimizations make on the original: the tolerance of an output
 is max(base, 2 * that difference), where base depends on its type (float64 1e-9, float32 1e-4, float16 1e-2), and at
 most 1000 * base (and 0.1), so that a model that the runtime itself cannot reproduce does not excuse everything.
+
+NaN and Inf: where the original gives them, the other must give the same ones at the same places, and their agreement
+proves no more than that; such outputs are named in a warning (see `special_share`). Everything else is compared.
 """
 
 from collections.abc import Sequence
@@ -124,6 +127,11 @@ def sensitivity(first: Sequence[Array], second: Sequence[Array]) -> tuple[Reacti
     """
     _require_same_count(first, second)
     return tuple(_reaction(*item) for item in zip(range(len(first)), first, second, strict=True))
+
+
+def special_share(array: Array) -> float:
+    """The share of the elements of an output that are NaN or infinite; 0 for types that know neither and for none."""
+    return float(np.mean(~np.isfinite(array))) if array.dtype.kind == "f" and array.size else 0.0
 
 
 def _require_same_count(reference: Sequence[Array], other: Sequence[Array]) -> None:

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from taso_opt.errors import UnsupportedError, UsageError
 
 Array = NDArray[Any]
 Dim = int | str | None
+
+MOST_ELEMENTS = 1 << 28
+"""Random numbers beyond a gigabyte are not drawn: a hostile or mistaken shape must not take all memory."""
 
 LARGEST_INTEGER = 9  # small: integers are most often indices, lengths or token numbers
 
@@ -54,8 +58,13 @@ def random_inputs(specs: Iterable[InputSpec], seed: int) -> dict[str, Array]:
     """One array for each spec: floats normal(0, 1), integers 0 to 9, fair booleans, strings 's0' to 's9'.
 
     An array depends on its name, type, shape and the seed alone, not on the other inputs. Shapes must be concrete
-    (see bind_shapes); raises UnsupportedError for a type that NumPy cannot hold and for a dim that is not bound.
+    (see bind_shapes); raises UnsupportedError for a type that NumPy cannot hold, for a dim that is not bound and for
+    more than MOST_ELEMENTS numbers in all.
     """
+    specs = list(specs)
+    elements = sum(prod(_concrete(spec)) for spec in specs)
+    if elements > MOST_ELEMENTS:
+        raise UnsupportedError(f"expected at most {MOST_ELEMENTS} elements in all random inputs, found {elements}")
     return {spec.name: _random_array(spec, seed) for spec in specs}
 
 

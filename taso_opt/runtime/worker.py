@@ -9,7 +9,7 @@ import time
 import traceback
 from multiprocessing.connection import Connection
 
-from taso_opt.errors import TasoError, UnsupportedError
+from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
 from taso_opt.runtime.installed import INSTALL_COMMAND
 from taso_opt.runtime.requests import (
     Answer,
@@ -24,6 +24,7 @@ from taso_opt.runtime.requests import (
     Reply,
     Request,
     RunOutputs,
+    subject_of,
 )
 
 PARENT_CHECK_S = 0.5
@@ -55,6 +56,8 @@ def reply_to(request: Request) -> Reply:
     except TasoError as error:
         cause = "" if error.__cause__ is None else str(error.__cause__)
         return Refusal(error, cause)
+    except MemoryError:
+        return Refusal(RuntimeFailure(f"expected enough memory for {subject_of(request)}, found too little"))
     except Exception:  # noqa: BLE001 - the boundary of the process: everything must reach the parent
         return Broken(traceback.format_exc())
 

@@ -3,73 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
-from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io import ModelInput
 from taso_opt.runtime import InputSpec, random_inputs
 from taso_opt.runtime.inputs import Array
+from taso_opt.search.samples import Sample
 
 SEEDS = 3
 TIMING_SEEDS = 64
 TIMING_BYTES = 32 << 20
 """So many sets of inputs are timed in turn, as far as they fit into so many bytes."""
 
+NUDGE = 0.05
+"""By how much of itself an input moves to see whether the outputs follow."""
 
-def timing_feeds(
-    inputs: Sequence[ModelInput], samples: Mapping[str, Array], seed: int
-) -> tuple[Mapping[str, Array], ...]:
-    """Sets of inputs for the timing: as `sample_feeds`, but more of them."""
-    (first, *_) = sample_feeds(inputs, samples, seed, 1)
+
+def timing_feeds(inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int) -> tuple[Sample, ...]:
+    """Sets of inputs for the timing: as `sample_feeds`, but more of them where they are light."""
+    (first, *_) = sample_feeds(inputs, samples[:1], seed, 1)
     draws = max(1, min(TIMING_SEEDS, TIMING_BYTES // max(sum(array.nbytes for array in first.values()), 1)))
-    return tuple(sample_feeds(inputs, samples, seed, draws))
+    return tuple(sample_feeds(inputs, samples, seed, draws)[:draws])
 
 
 def sample_feeds(
-    inputs: Sequence[ModelInput], samples: Mapping[str, Array], seed: int, draws: int = SEEDS
-) -> list[Mapping[str, Array]]:
+    inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int, draws: int = SEEDS
+) -> list[Sample]:
     """Sets of inputs for the comparison.
 
-    Random ones are drawn at the bound shapes of the inputs; `samples` take their place where they are given. Raises
-    UnsupportedError for an input that cannot be drawn at random.
+    Random ones are drawn at the bound shapes of the inputs, each set with a seed of its own; what the samples give
+    takes their place, sample by sample, and again from the first one where there are fewer samples than draws. Samples
+    that give everything are taken as they are. Raises UnsupportedError for an input that cannot be drawn at random.
     """
+    wanted = {entry.name for entry in inputs}
+    complete = bool(samples) and all(wanted <= set(sample) for sample in samples)
+    draws = len(samples) if complete else max(draws, len(samples))
+    return [_drawn(inputs, samples[draw % len(samples)] if samples else {}, seed + draw) for draw in range(draws)]
+
+
+def nudged(feed: Mapping[str, Array], seed: int) -> dict[str, Array] | None:
+    """The same inputs with every floating-point number moved by a few per cent of itself; None where there is none."""
+    generator = np.random.default_rng([seed, len(feed)])
+    if not any(array.dtype.kind == "f" and array.size for array in feed.values()):
+        return None
+    moved = {}
+    for name, array in feed.items():
+        if array.dtype.kind == "f":
+            factor = 1 + NUDGE * generator.choice([-1.0, 1.0], array.shape)
+            with np.errstate(over="ignore"):
+                moved[name] = np.asarray(array * factor, array.dtype)
+        else:
+            moved[name] = array
+    return moved
+
+
+def _drawn(inputs: Sequence[ModelInput], sample: Sample, seed: int) -> Mapping[str, Array]:
     specs = [
         InputSpec(entry.name, entry.dtype, entry.shape if entry.bound is None else entry.bound)
         for entry in inputs
-        if entry.name not in samples
+        if entry.name not in sample
     ]
-    draws = 1 if samples and not specs else draws
-    return [{**random_inputs(specs, seed + draw), **samples} for draw in range(draws)]
-
-
-def read_samples(path: Path | None, inputs: Sequence[ModelInput]) -> dict[str, Array]:
-    """The arrays of an .npz file by input name, none without a file; nothing in it is executed.
-
-    Raises InvalidInputError for a file that is no archive of arrays or does not fit the inputs.
-    """
-    if path is None:
-        return {}
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, AttributeError, BadZipFile) as error:
-        raise InvalidInputError(f"expected an .npz file of arrays, found {path}: {error}") from error
-    known = {entry.name: entry for entry in inputs}
-    for name, array in arrays.items():
-        if name not in known:
-            names = ", ".join(known) or "none"
-            raise InvalidInputError(f"expected names of inputs ({names}) in {path}, found {name!r}")
-        _check_sample(path, known[name], array)
-    return arrays
-
-
-def _check_sample(path: Path, wanted: ModelInput, array: Array) -> None:
-    fits = len(array.shape) == len(wanted.shape) and all(
-        not isinstance(dim, int) or dim == size for dim, size in zip(wanted.shape, array.shape, strict=True)
-    )
-    if array.dtype.name != wanted.dtype or not fits:
-        expected, found = f"{wanted.dtype}{list(wanted.shape)}", f"{array.dtype.name}{list(array.shape)}"
-        raise InvalidInputError(f"expected {expected} for input {wanted.name!r} in {path}, found {found}")
+    return {**random_inputs(specs, seed), **sample}

@@ -95,6 +95,8 @@ def write_rules(path: Path, rules: Iterable[Rule]) -> None:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file of bounded size in UTF-8; InvalidInputError or RuleError otherwise."""
+    if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
+        raise InvalidInputError(f"expected a rule file, found no regular file: {path}")
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)

@@ -1,13 +1,14 @@
 """What the runtime cannot load or run is said up front or at the end, and nothing is lost."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.session import require_running
-from taso_opt.errors import RuntimeFailure, UnrunnableError
-from taso_opt.onnx_io import read_model
+from taso_opt.errors import RuntimeFailure, UncheckableError
+from taso_opt.onnx_io import read_model, write_model
 from taso_opt.runtime import RunSettings, RuntimeProcess
 from taso_opt.spec import load_specs
 
@@ -81,7 +82,7 @@ def test_a_model_that_fails_on_the_samples_of_the_user_is_refused(save, process,
     path = save(STACKABLE, w=weight(256, 256))
     samples = tmp_path / "samples.npz"
     np.savez(samples, at=np.array([7]))
-    with pytest.raises(UnrunnableError, match="expected ONNX Runtime to run"):
+    with pytest.raises(UncheckableError, match="expected ONNX Runtime to run"):
         optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
     assert not path.with_name("model.opt.onnx").exists()
     np.savez(samples, at=np.array([3]))
@@ -97,3 +98,46 @@ def test_models_in_a_row_share_one_process(save, process):
     first = process.pid
     optimize_file(path, OptimizeSettings(budget=2.0, force=True), process=process)
     assert first is not None and process.pid == first
+
+
+def test_numbers_drawn_without_a_seed_are_compared_under_equal_seeds_and_stay_unseeded(save, process):
+    path = save(
+        """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d) => (float[4,256] y) {
+        p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)
+        m = Concat <axis = 0> (p, q, r, s)  n = RandomNormalLike(m)  y = Add(m, n) }""",
+        w=weight(256, 256),
+    )
+    record = optimize_file(path, QUICK, process=process)
+    assert record.max_rel_error is not None and record.max_rel_error < 1e-4
+    written = onnx.load(path.with_name("model.opt.onnx"))
+    (random,) = [node for node in written.graph.node if node.op_type == "RandomNormalLike"]
+    assert not random.attribute
+
+
+def test_a_constant_output_is_named_in_the_record(save, process):
+    text = STACKABLE.replace(", int64[1] at", "").replace("float[1,256] z", "float[4,256] z")
+    low = {"low": np.array(0.5, np.float32), "w": weight(256, 256)}
+    path = save(text.replace("Gather <axis = 0> (y, at)", "Clip(y, low, low)"), **low)
+    record = optimize_file(path, QUICK, process=process)
+    assert record.warnings == ("output 1 does not react to the inputs: its agreement is weak evidence",)
+
+
+def test_a_candidate_that_does_not_run_drops_out_and_the_record_says_so(save, process, monkeypatch):
+    path = save(STACKABLE, w=weight(256, 256))
+    samples = path.with_name("samples.npz")
+    np.savez(samples, at=np.array([3]))
+    written = []
+
+    def broken(model, graph):
+        result = write_model(model, graph)
+        result.graph.node[-1].op_type = "NoSuchOperator"
+        written.append(result)
+        return result
+
+    monkeypatch.setattr("taso_opt.api.optimization.write_model", broken)
+    record = optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
+    assert written
+    assert record.result == "unchanged"
+    assert len(record.warnings) == len(written)
+    assert record.warnings[0].startswith("a candidate was dropped: expected ONNX Runtime to load ")

@@ -104,7 +104,7 @@ def test_an_unknown_or_senseless_binding_is_refused_in_one_sentence(read):
     text = HEAD + "g (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }"
     with pytest.raises(UsageError, match=r"expected the name of a dim of an input \(there are: N\), found 'M'"):
         read(text, dims={"M": 2})
-    with pytest.raises(UsageError, match="expected a size of at least 1 for dim 'N', found 0"):
+    with pytest.raises(UsageError, match="expected a size from 1 to 2147483647 for dim 'N', found 0"):
         read(text, dims={"N": 0})
 
 

@@ -1,0 +1,144 @@
+"""Runs the external suite and the fidelity matrix and writes docs/compatibility.md from their results.
+
+Usage: python scripts/compatibility.py; exits 1 when a test fails.
+"""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / ".cache"
+PAGE = ROOT / "docs" / "compatibility.md"
+EXTERNAL, MATRIX = "tests/external", "tests/fidelity/test_matrix.py"
+
+MODES = {
+    "optimized": "as `tasoopt optimize` does it, with a budget of 0.3 s",
+    "respelled": "every node that a specification covers written anew",
+    "shrunk": "detours added, then every rule applied that removes something",
+    "wandered": "detours added, then six random rules applied",
+}
+RESULTS = {
+    "agrees": "gives the outputs of the suite",
+    "agrees with the runtime": "gives the outputs of the runtime, which are not those of the suite",
+    "agrees without the runtime's optimizations": "the same where the runtime's own optimizations are off",
+    "unchanged, fails when run": "loads but fails on the suite's inputs: left byte for byte",
+    "refused": "refused in one line, the original untouched",
+    "not run": "the runtime does not run the original either",
+    "nothing to rewrite": "no float tensor among inputs and outputs",
+    "wrong": "**wrong**",
+    "crash": "**crash**",
+}
+
+HEAD = """# Compatibility
+
+Written by `make test-external`; do not edit.
+
+## The onnx package's own backend tests
+
+{models} models of onnx {onnx} (operators one by one, and small models from PyTorch) with inputs and expected outputs,
+run under ONNX Runtime {runtime}. Each is taken through the tool in four ways, and what is written is checked by ONNX's
+checker and run against the outputs and tolerances of the suite:
+
+{modes}
+
+The last three write their result whether it is faster or not; models are stamped with an opset that the runtime
+loads. *Detours* are two transpositions (or a reshape) behind every float input and before every float output,
+so that whatever stands between is written beside a real rewriting.
+
+{figures}
+
+What is refused is an opset, an IR version or an operator that this version of the runtime does not have.
+"""
+
+FIDELITY = """
+## What survives
+
+{features} features, one test each ([test_matrix.py](../{path})): a model with the feature, in which the rules rewrite
+something beside it; what is written is checked, run and compared with the original.
+
+| feature | models | survives |
+|---|---:|---|
+{rows}
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One test: its name, its properties, and whether it passed."""
+
+    name: str
+    properties: Mapping[str, str]
+    passed: bool
+
+
+def main() -> int:
+    """Run both suites, write the page, say what failed."""
+    external, fidelity = (_run(path) for path in (EXTERNAL, MATRIX))
+    PAGE.write_text(_page(external, fidelity), encoding="utf-8")
+    failed = [result.name for result in (*external, *fidelity) if not result.passed]
+    print(f"wrote {PAGE.relative_to(ROOT)}: {len(external)} models, {len(fidelity)} features, {len(failed)} failures")
+    print("\n".join(failed))
+    return 1 if failed else 0
+
+
+def _run(path: str) -> list[Result]:
+    """Run the tests of one path with a machine-readable report, and read it."""
+    report = REPORTS / f"{Path(path).stem}.xml"
+    report.parent.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", path]
+    subprocess.run([*command, "-o", "junit_family=xunit1"], cwd=ROOT, check=False)
+    return list(read_report(report))
+
+
+def read_report(report: Path) -> Iterator[Result]:
+    """The tests of a JUnit report."""
+    for case in ElementTree.parse(report).iter("testcase"):
+        found = {str(entry.get("name")): str(entry.get("value")) for entry in case.iter("property")}
+        failed = case.find("failure") is not None or case.find("error") is not None
+        yield Result(str(case.get("name")), found, not failed)
+
+
+def _page(external: Sequence[Result], fidelity: Sequence[Result]) -> str:
+    import onnx
+    import onnxruntime
+
+    modes = "\n".join(f"- **{mode}**: {meaning}" for mode, meaning in MODES.items())
+    head = HEAD.format(
+        models=len(external),
+        onnx=onnx.__version__,
+        runtime=onnxruntime.__version__,
+        modes=modes,
+        figures=figures(external),
+    )
+    rows = list(feature_rows(fidelity))
+    return head + FIDELITY.format(path=MATRIX, features=len(rows), rows="\n".join(rows))
+
+
+def figures(external: Sequence[Result]) -> str:
+    """How many models had which result in which mode, and how many were really rewritten, as a table."""
+    counts = Counter((mode, result.properties.get(mode, "crash")) for result in external for mode in MODES)
+    lines = [f"| | {' | '.join(MODES)} |", "|---|" + "---:|" * len(MODES)]
+    for result, meaning in RESULTS.items():
+        lines.append(f"| {meaning} | {' | '.join(str(counts[mode, result]) for mode in MODES)} |")
+    rewritten = Counter(mode for one in external for mode in MODES if one.properties.get(f"{mode} rewritten") == "True")
+    lines.append(f"| *something was rewritten* | {' | '.join(str(rewritten[mode]) for mode in MODES)} |")
+    return "\n".join(lines)
+
+
+def feature_rows(fidelity: Sequence[Result]) -> Iterator[str]:
+    """One row for each test of the matrix, whatever the number of models that it goes over."""
+    tests: dict[str, list[bool]] = {}
+    for result in fidelity:
+        tests.setdefault(result.name.partition("[")[0], []).append(result.passed)
+    for name, passed in tests.items():
+        words = name.removeprefix("test_").replace("_", " ")
+        yield f"| {words} | {len(passed)} | {'yes' if all(passed) else '**no**'} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

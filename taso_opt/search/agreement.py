@@ -1,0 +1,78 @@
+"""Whether a rewritten model computes what the original computes, judged on inputs that both are run on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from taso_opt.errors import RuntimeFailure, UncheckableError
+from taso_opt.runtime import Model, OutputComparison, RunSettings, RuntimeProcess, compare_outputs, run_feeds, yardstick
+from taso_opt.runtime.inputs import Array
+from taso_opt.search.doubts import doubts
+from taso_opt.search.feeds import nudged
+
+CONTRADICTION = (
+    "the runtime's own optimizations change what the model computes, so that nothing can be compared with it"
+)
+
+Feed = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far a model's outputs are from the original's on every feed, and what weakens that as evidence.
+
+    `failure` says why there is nothing to compare, where there is nothing: the model does not run, or the runtime
+    contradicts itself.
+    """
+
+    comparisons: tuple[OutputComparison, ...]
+    warnings: tuple[str, ...]
+    failure: str = ""
+
+    @property
+    def max_abs(self) -> float:
+        """Largest absolute error of any output on any feed."""
+        return max((comparison.max_abs for comparison in self.comparisons), default=0.0)
+
+    @property
+    def max_rel(self) -> float:
+        """Largest relative error of any output on any feed."""
+        return max((comparison.max_rel for comparison in self.comparisons), default=0.0)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One sentence for each disagreement."""
+        return tuple(reason for comparison in self.comparisons for reason in comparison.reasons)
+
+
+def agreement(
+    process: RuntimeProcess, original: Model, other: Model, feeds: Sequence[Feed], settings: RunSettings
+) -> Agreement:
+    """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change.
+
+    Raises UncheckableError when the original does not run on the feeds.
+    """
+    moved = nudged(feeds[0], settings.seed)
+    try:
+        reference = run_feeds(process, original, [*feeds, *([] if moved is None else [moved])], settings)
+        plain = run_feeds(process, original, feeds, settings, optimization="none")
+    except RuntimeFailure as error:
+        raise UncheckableError(str(error)) from error
+    followed = None if moved is None else reference.pop()
+    warnings = doubts(reference, followed)
+    try:
+        outputs = run_feeds(process, other, feeds, settings)
+    except RuntimeFailure as error:
+        return Agreement((), warnings, str(error))
+    tolerances = [yardstick(*case) for case in zip(reference, plain, strict=True)]
+    comparisons = _compared(reference, outputs, tolerances)
+    if all(one.agrees for one in comparisons) or all(one.agrees for one in _compared(reference, plain, tolerances)):
+        return Agreement(comparisons, warnings)
+    return Agreement((), warnings, CONTRADICTION)
+
+
+def _compared(
+    reference: Sequence[Sequence[Array]], other: Sequence[Sequence[Array]], tolerances: Sequence[Sequence[float]]
+) -> tuple[OutputComparison, ...]:
+    return tuple(compare_outputs(*case) for case in zip(reference, other, tolerances, strict=True))

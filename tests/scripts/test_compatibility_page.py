@@ -1,0 +1,37 @@
+"""The page of compatibility figures is made from test reports."""
+
+from compatibility import MODES, Result, feature_rows, figures, read_report
+
+
+def outcome(name, result, rewritten="False"):
+    modes = dict.fromkeys(MODES, result)
+    return Result(name, {**modes, **{f"{mode} rewritten": rewritten for mode in MODES}}, result != "wrong")
+
+
+def test_results_are_counted_by_mode():
+    table = figures(
+        [outcome("a", "agrees", "True"), outcome("b", "agrees"), outcome("c", "refused"), Result("d", {}, False)]
+    )
+    lines = table.splitlines()
+    assert "| gives the outputs of the suite | 2 | 2 | 2 | 2 |" in lines
+    assert "| refused in one line, the original untouched | 1 | 1 | 1 | 1 |" in lines
+    assert "| **crash** | 1 | 1 | 1 | 1 |" in lines
+    assert lines[-1] == "| *something was rewritten* | 1 | 1 | 1 | 1 |"
+
+
+def test_a_feature_survives_when_it_does_in_all_its_models():
+    results = [
+        Result("test_the_ir_version[3]", {}, True),
+        Result("test_the_ir_version[4]", {}, False),
+        Result("test_strings", {}, True),
+    ]
+    assert list(feature_rows(results)) == ["| the ir version | 2 | **no** |", "| strings | 1 | yes |"]
+
+
+def test_reports_of_pytest_are_read(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuites><testsuite><testcase name="one"><properties><property name="optimized" value="agrees"/>'
+        '</properties></testcase><testcase name="two"><failure message="no"/></testcase></testsuite></testsuites>'
+    )
+    assert list(read_report(report)) == [Result("one", {"optimized": "agrees"}, True), Result("two", {}, False)]

@@ -1,0 +1,56 @@
+"""Whether candidates agree with the original, from the outputs of both."""
+
+import numpy as np
+import pytest
+
+from taso_opt.errors import RuntimeFailure, UncheckableError
+from taso_opt.runtime import RunSettings
+from taso_opt.search.agreement import CONTRADICTION, agreement
+
+BASE = np.linspace(-1, 1, 8).astype(np.float32)
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The agreement of models with the first one, given the outputs of each, None for one that does not run."""
+
+    def judge(outputs, plain=None):
+        def run(process, model, feeds, settings, optimization="all"):
+            value = plain if optimization == "none" and plain is not None else outputs[model]
+            if value is None:
+                raise RuntimeFailure(f"expected ONNX Runtime to run {model}, found: trouble")
+            return [[value + number] for number in range(len(feeds))]
+
+        monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
+        names = list(outputs)
+        return [agreement(None, names[0], other, [{}, {}], RunSettings()) for other in names[1:]]
+
+    return judge
+
+
+def test_a_candidate_within_the_tolerance_agrees(judged):
+    (found,) = judged({"model": BASE, "candidate": BASE + np.float32(1e-6)})
+    assert not found.reasons and not found.failure
+    assert 0 < found.max_abs < 2e-6
+
+
+def test_a_candidate_beyond_it_does_not(judged):
+    (found,) = judged({"model": BASE, "candidate": BASE + np.float32(0.01)})
+    assert found.reasons[0].startswith("expected a relative error of at most 0.0001 at output 0, found ")
+
+
+def test_a_candidate_that_fails_says_why_and_leaves_the_others_alone(judged):
+    first, second = judged({"model": BASE, "broken": None, "candidate": BASE})
+    assert first.failure == "expected ONNX Runtime to run broken, found: trouble"
+    assert not second.failure and second.max_abs == 0
+
+
+def test_an_original_that_fails_cannot_be_compared_with(judged):
+    with pytest.raises(UncheckableError, match="expected ONNX Runtime to run model, found: trouble"):
+        judged({"model": None, "candidate": BASE})
+
+
+def test_where_the_runtime_contradicts_itself_a_candidate_that_differs_is_no_mismatch(judged):
+    different, equal = judged({"model": BASE, "other": BASE * 0.5, "same": BASE}, plain=BASE * 0.5)
+    assert different.failure == CONTRADICTION
+    assert not equal.failure and not equal.reasons
