@@ -4,7 +4,8 @@ from taso_opt.core.dims import divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.joining import equal_halves, halves
+from taso_opt.spec.elementwise import items
+from taso_opt.spec.joining import halves
 from taso_opt.spec.shapes import check_rank, same_dims, same_dtype, window_outputs
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
 
@@ -188,17 +189,22 @@ def biased_conv_of_split_kernels(op, x: "m c h w", f: "n+p c i j", a: "n+p", win
     return halves(op, op.Conv(x, f, a, **windows), -3), parts
 
 
-@axiom(windows=(LINEAR,))
-def convs_side_by_side_are_grouped(op, x: "n c h w", y: "n c h w", f: "m c i j", g: "m c i j", windows):
-    joined = op.Concat(op.Conv(x, f, **windows), op.Conv(y, g, **windows), axis=-3)
-    return joined, op.Conv(op.Concat(x, y, axis=-3), op.Concat(f, g, axis=-4), **{**windows, "group": 2})
+@axiom(windows=(GROUPED,))
+def convs_side_by_side_are_grouped(op, x: "n g*c h w", y: "n e*c h w", f: "g*m c i j", k: "e*m c i j", windows):
+    other = {**windows, "group": symbol("e")}
+    joined = op.Concat(op.Conv(x, f, **windows), op.Conv(y, k, **other), axis=-3)
+    both = {**windows, "group": symbol("g") + symbol("e")}
+    return joined, op.Conv(op.Concat(x, y, axis=-3), op.Concat(f, k, axis=-4), **both)
 
 
-@axiom(windows=(LINEAR,))
-def split_of_grouped_conv(op, x: "n 2*c h w", f: "2*m c i j", windows):
-    whole = op.Conv(x, f, **{**windows, "group": 2})
-    pairs = zip(equal_halves(op, x, -3), equal_halves(op, f, -4), strict=True)
-    return equal_halves(op, whole, -3), tuple(op.Conv(part, kernel, **windows) for part, kernel in pairs)
+@axiom(windows=(GROUPED,))
+def split_of_grouped_conv(op, x: "n g*c+e*c h w", f: "g*m+e*m c i j", windows):
+    g, e, c, m = map(symbol, "gecm")
+    whole = op.Split(op.Conv(x, f, **{**windows, "group": g + e}), axis=-3, sizes=(g * m, e * m))
+    images, kernels = op.Split(x, axis=-3, sizes=(g * c, e * c)), op.Split(f, axis=-4, sizes=(g * m, e * m))
+    first = op.Conv(op.item(images, 0), op.item(kernels, 0), **windows)
+    second = op.Conv(op.item(images, 1), op.item(kernels, 1), **{**windows, "group": e})
+    return items(whole), (first, second)
 
 
 @axiom(windows=({**GROUPED, "dilations": (symbol("d_h"), symbol("d_w"))},))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from taso_opt.errors import TypeMismatch
@@ -109,15 +109,46 @@ def divide(dividend: Dim, divisor: Dim) -> Dim:
         terms = _terms(dividend)
         if all(coefficient % factor == 0 and (name is None or name in monomial) for monomial, coefficient in terms):
             return _size({_without(monomial, name): coefficient // factor for monomial, coefficient in terms})
+    elif isinstance(divisor, Size) and isinstance(dividend, Size):
+        quotient = _long_division(dividend, divisor)
+        if quotient is not None:
+            return quotient
     return symbol(f"floor(({dividend})/({divisor}))")
+
+
+def _long_division(dividend: Size, divisor: Size) -> Dim | None:
+    """The exact quotient of two polynomials, None where a rest is left."""
+    leader, scale = divisor.terms[0]
+    rest: Dim = dividend
+    quotient: Dim = 0
+    for _ in range(MAX_TERMS):
+        if isinstance(rest, int):
+            return quotient if rest == 0 else None
+        monomial, coefficient = rest.terms[0]
+        left = list(monomial)
+        if coefficient % scale or any(left.count(name) < leader.count(name) for name in leader):
+            return None
+        for name in leader:
+            left.remove(name)
+        part = _size({tuple(left): coefficient // scale})
+        quotient, rest = quotient + part, rest - divisor * part
+    return None
 
 
 def product(dims: tuple[Dim, ...]) -> Dim:
     """The number of elements of a shape."""
-    total: Dim = 1
+    result: Dim = 1
     for dim in dims:
-        total = dim * total
-    return total
+        result = dim * result
+    return result
+
+
+def total(dims: Iterable[Dim]) -> Dim:
+    """The sum of sizes."""
+    result: Dim = 0
+    for dim in dims:
+        result = dim + result
+    return result
 
 
 def bind(dim: Dim, values: Mapping[str, int]) -> Dim:

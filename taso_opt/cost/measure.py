@@ -94,7 +94,7 @@ class Measurer:
         operands = _operands(unit)
         weights = sum(_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand))
         rest = sum(_bytes(builder.type(operand)) for operand in operands if not finder.is_constant(operand))
-        work = _work(unit, builder)
+        work = unit_work(unit, builder)
         enough = max(1, min(MOST_COPIES, ENOUGH_WORK // work))
         if weights < rest or work > COMPUTE_BOUND * weights:
             return enough
@@ -111,7 +111,7 @@ def _bytes(kind: TensorType) -> int:
     return ITEM_BYTES[kind.dtype] * (kind.elements or 0)
 
 
-def _work(unit: Unit, builder: Builder) -> int:
+def unit_work(unit: Unit, builder: Builder) -> int:
     """About how many multiplications, or elements moved, a unit takes; at least 1."""
     total = 1
     for member in unit.members:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from taso_opt.core.term import Term
-from taso_opt.cost.measure import Measurer
+from taso_opt.cost.measure import Measurer, unit_work
 from taso_opt.cost.table import CostTable
 from taso_opt.cost.units import Unit, UnitFinder
 from taso_opt.spec.builder import Builder
@@ -18,6 +18,7 @@ class CostModel:
         """`builder` has bindings that give every size a number; `opset` is the model's."""
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self._finder = UnitFinder(builder)
+        self._work: dict[str, int] = {}
         self._known = table.load(measurer.place)
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
@@ -42,3 +43,10 @@ class CostModel:
     def known(self, unit: Unit) -> float | None:
         """The cost of one unit, None when it was never measured."""
         return self._known.get(unit.key)
+
+    def work(self, unit: Unit) -> int:
+        """About how many multiplications or moved elements one unit takes."""
+        known = self._work.get(unit.key)
+        if known is None:
+            known = self._work[unit.key] = unit_work(unit, self._builder)
+        return known

@@ -15,7 +15,7 @@ from typing import Any
 from taso_opt.generate.enumerate import Enumeration
 from taso_opt.generate.moves import Move
 from taso_opt.generate.sketch import Made, Sides, Tree
-from taso_opt.generate.table import Application
+from taso_opt.generate.table import Application, Node
 
 Head = tuple[int, int | None, int]
 """The number of a move, the output taken and how many operands there are."""
@@ -59,13 +59,23 @@ class Members:
             if isinstance(node.made, Application):
                 self._store(number, node.made)
         for number, made in found.equal:
-            self._store(number, made)
+            if not self._makes_something_up(number, made):
+                self._store(number, made)
 
     def _store(self, number: int, made: Application) -> None:
         built = self.build(made.move, made.item, made.operands)
         if built not in self._classes:
             self._classes[built] = number
             self._builds[number, built[0]].append((built, self._size(built)))
+
+    def _makes_something_up(self, number: int, made: Application) -> bool:
+        """Whether a variable equals a term that asks another one for its type, as x does x convolved with an identity.
+
+        No rewriting finds such a term in place of a variable, so nothing may count as implied by it.
+        """
+        node = self._nodes[number]
+        operands = [self._nodes[one] for one in made.operands]
+        return isinstance(node.made, int) and any(one.mask & ~node.mask and _is_for_weights(one) for one in operands)
 
     def build(self, move: Move, item: int | None, operands: Sequence[int]) -> Built:
         """An application by value, commutative operands in order."""
@@ -200,3 +210,7 @@ class Members:
             return None
         number = self._classes.get(member)
         return None if number is None or self._size(member) >= limit else number
+
+
+def _is_for_weights(node: Node) -> bool:
+    return isinstance(node.made, Application) and node.made.move.operator.weights_only

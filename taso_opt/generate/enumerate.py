@@ -214,12 +214,14 @@ class _Enumerator:
         return operands.part(~_overlap(operands)) if len(banks) == 2 and banks[0].size and banks[1].size else operands
 
     def _in_role(self, move: Move, operands: Operands) -> NDArray[np.bool_]:
-        """Which tuples have data first and weights after; a term is data when any of its variables is."""
-        if not (self._shard.pool.weights and move.takes_data):
+        """Which tuples have data first and weights after, or weights alone; any variable of data makes a term data."""
+        if not self._shard.pool.weights or not (move.takes_data or move.operator.weights_only):
             return np.ones(len(operands), np.bool_)
         first, *others = (
             bank.masks[rows] & self._data for bank, rows in zip(operands.banks, operands.rows, strict=True)
         )
+        if move.operator.weights_only:
+            return np.asarray(first == 0)
         return np.asarray(np.logical_and.reduce([first != 0, *(other == 0 for other in others)]))
 
     def _sharing(self, total: int) -> Iterator[Operands]:

@@ -168,6 +168,13 @@ CONVOLUTIONS: tuple[Pool, ...] = tuple(
     )
 )  # fmt: skip
 
+NOT_SUMS = (*JOINS, *POOLING, *FLAT, "Mul", "Sub")
+KERNELS: tuple[Pool, ...] = (
+    _pool("enlarged kernels", "image kernel", "x: n c h w", "f: m c 1 1; g: m c 3 3; a: m", without=NOT_SUMS),
+    _pool("identity kernels", "image kernel", "x: n c h w", "f: c c 1 1; a: c", without=NOT_SUMS),
+    _pool("kernels of pairs", "image kernel", "x: n 2*c h w", "f: 2*m c 3 3; a: 2*m", without=NOT_SUMS, max_ops=2),
+)
+
 POINTWISE = _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2)
 
-POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, POINTWISE)
+POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE)

@@ -6,11 +6,22 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from taso_opt.core.dims import Dim, Size, substitute
+from taso_opt.core.dims import Dim, Size, substitute, total
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Attribute, Term, children
-from taso_opt.rewrite.match import Binding, key
-from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Literal, Output, Part, Pattern, Variable
+from taso_opt.rewrite.match import Binding, key, term_key
+from taso_opt.rewrite.pattern import (
+    Application,
+    CompiledRule,
+    Fold,
+    Join,
+    Literal,
+    Output,
+    Part,
+    Pattern,
+    Total,
+    Variable,
+)
 from taso_opt.spec.builder import Builder
 
 
@@ -35,7 +46,7 @@ class Instantiation:
     def _construct(self, pattern: Pattern, element: int) -> Term:
         match pattern:
             case Variable(name, _, _, private):
-                term: Term = self._binding[key(name, private, element)]
+                term: Term = self._binding[term_key(name, private, element)]
                 return term
             case Literal(value):
                 return literal(value, self._binding["#dtype"])
@@ -57,7 +68,9 @@ class Instantiation:
     def _all(self, inner: Pattern) -> list[Term]:
         return [self._build(inner, element) for element in range(self._count)]
 
-    def _attribute(self, value: Attribute, element: int) -> Attribute:
+    def _attribute(self, value: Attribute | Total, element: int) -> Attribute:
+        if isinstance(value, Total):
+            return total(self._size(value.size, at) for at in range(self._count))
         if not isinstance(value, tuple):
             return self._size(value, element) if isinstance(value, Size) else value
         spliced: list[Attribute] = []

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from taso_opt.core.dims import Dim, Size, substitute, symbol
+from taso_opt.core.dims import Dim, Size, substitute, symbol, total
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
-from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of, children, postorder
+from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, children, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.pattern import (
     Application,
@@ -25,6 +25,7 @@ from taso_opt.rewrite.pattern import (
     Output,
     Part,
     Pattern,
+    Total,
     Variable,
     head,
 )
@@ -47,7 +48,8 @@ class Renaming:
 
 def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
-    compiled = (compile_rule(rule, builder) for rule in rules.directed())
+    useful = (rule for rule in rules.directed() if not _only_adds(rule))
+    compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
     return tuple(rule for rule in compiled if rule is not None and head(rule.source) is not None)
 
 
@@ -66,6 +68,26 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
         return _Lifting(builder, Renaming()).compile(rule)
     except NotLiftable:
         return None
+
+
+def _only_adds(rule: Rule) -> bool:
+    """Whether the rule in this direction does something more to what is there, as Relu(x) = Relu(Relu(x))."""
+    return len(rule.source) == 1 and rule.source[0] in postorder(rule.target)
+
+
+def compile_fold(rule: Rule, builder: Builder) -> CompiledRule | None:
+    """The form of a rule about the sum (or product) of two that takes any number of operands; None if it has none."""
+    (first, *others) = rule.source
+    if others or not isinstance(first, Apply) or first.operator not in FOLDABLE:
+        return None
+    left, right = first.args
+    for one, other in ((left, right), (right, left)):
+        for renaming in _correspondences(one, other, Renaming(), builder):
+            try:
+                return _Lifting(builder, renaming).compile_fold(rule)
+            except NotLiftable:
+                continue
+    return None
 
 
 def _renamings(rule: Rule, builder: Builder) -> Iterator[Renaming]:
@@ -116,14 +138,22 @@ def _rename_sizes(u: tuple[Dim, ...], v: tuple[Dim, ...], known: dict[str, str])
         return None
     sizes = dict(known)
     for a, b in zip(u, v, strict=True):
-        left = a.symbol if isinstance(a, Size) else None
-        right = b.symbol if isinstance(b, Size) else None
-        if left is None or right is None:
+        if not isinstance(a, Size) or not isinstance(b, Size):
             if a != b:
                 return None
-        elif sizes.setdefault(left, right) != right:
+            continue
+        lone = a.symbol is not None and b.symbol is not None
+        mine = [name for name in a.symbols() if lone or name not in b.symbols()]
+        others = [name for name in b.symbols() if lone or name not in a.symbols()]
+        if len(mine) != len(others) or len(mine) > 1:
+            return None
+        if any(sizes.setdefault(u, v) != v for u, v in zip(mine, others, strict=True)) or _substituted(a, sizes) != b:
             return None
     return sizes
+
+
+def _substituted(size: Size, names: dict[str, str]) -> Dim:
+    return substitute(size, lambda name: symbol(names[name]) if name in names else None)
 
 
 def _rename_attributes(u: object, v: object, known: dict[str, str]) -> dict[str, str] | None:
@@ -181,6 +211,18 @@ class _Lifting:
             raise NotLiftable
         return CompiledRule(rule, source, target, merges, lifted, frozenset(self._sizes))
 
+    def compile_fold(self, rule: Rule) -> CompiledRule:
+        """The rule with the two operands of its source as two of any number."""
+        (source,) = rule.source
+        assert isinstance(source, Apply)
+        element = self._pair(source)
+        if not isinstance(element, Apply) or element.operator == source.operator or self._moves_parts:
+            raise NotLiftable
+        operand = self._convert(element, True, in_source=True)
+        target = self._convert(rule.target[0], False, in_source=False)
+        fold = Fold(source.operator, operand)
+        return CompiledRule(rule, fold, target, False, True, frozenset(self._sizes))
+
     def _check_target(self, rule: Rule) -> None:
         if len(rule.target) == 2 and self._rename_output(rule.target[0]) is not rule.target[1]:
             raise NotLiftable
@@ -210,12 +252,26 @@ class _Lifting:
             return Join(self._convert(pair, True, in_source), int(str(term.attribute("axis"))))
         if pair is not None and not in_source and term.operator in FOLDABLE and not element:
             return Fold(term.operator, self._convert(pair, True, in_source))
-        if not element and self._mentions_private_sizes(term.attributes):
-            raise NotLiftable
+        attributes = term.attributes if element else self._totals(term.attributes, in_source)
         args = tuple(self._convert(argument, element, in_source) for argument in term.args)
         operator = self._builder.operator(term)
         private = element and self._mentions_private_sizes(term.attributes)
-        return Application(term.operator, args, term.attributes, operator is not None and operator.commutative, private)
+        return Application(term.operator, args, attributes, operator is not None and operator.commutative, private)
+
+    def _totals(self, attributes: Attributes, in_source: bool) -> tuple[tuple[str, Attribute | Total], ...]:
+        """Attributes of what stands outside the elements: private sizes occur only summed up, and only in targets."""
+        found: list[tuple[str, Attribute | Total]] = []
+        for name, value in attributes:
+            if not self._mentions_private_sizes(value):
+                found.append((name, value))
+                continue
+            if in_source or not isinstance(value, Size):
+                raise NotLiftable
+            mine = total(Size((term,)) for term in value.terms if any(factor in self._sizes for factor in term[0]))
+            if total((mine, self._renamed_size(mine))) != value:
+                raise NotLiftable
+            found.append((name, Total(mine)))
+        return tuple(found)
 
     def _pair(self, term: Apply) -> Term | None:
         """The operand for the first element when the two operands correspond, else None."""
@@ -291,9 +347,10 @@ class _Lifting:
     def _renamed_attribute(self, value: Attribute) -> Attribute:
         if isinstance(value, tuple):
             return tuple(self._renamed_attribute(part) for part in value)
-        if isinstance(value, Size):
-            return substitute(value, lambda name: symbol(self._sizes[name]) if name in self._sizes else None)
-        return value
+        return self._renamed_size(value) if isinstance(value, Size) else value
+
+    def _renamed_size(self, size: Dim) -> Dim:
+        return substitute(size, lambda name: symbol(self._sizes[name]) if name in self._sizes else None)
 
     def _mentions_private_sizes(self, value: object) -> bool:
         if isinstance(value, tuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from taso_opt.core.dims import Dim, Size, substitute
+from taso_opt.core.dims import Dim, Size, divide, substitute, symbol
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS
@@ -14,7 +14,7 @@ from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, P
 from taso_opt.spec.builder import Builder
 
 Binding = Mapping[str, Any]
-"""Terms by variable name and sizes by symbol; private names carry the element's number (`x@2`).
+"""Terms by variable name (`&x`) and sizes by symbol; private names carry the element's number (`&x@2`).
 
 `#count` is the number of elements, `#sizes` what the split gives each, `#part@2` which part element 2 takes, `#dtype`
 the element type, `#owed` the equations between sizes that can only be checked once every symbol is bound.
@@ -29,6 +29,11 @@ def key(name: str, private: bool, element: int) -> str:
     return f"{name}@{element}" if private else name
 
 
+def term_key(name: str, private: bool, element: int) -> str:
+    """The name under which a binding keeps the term of a variable: sizes may have the same names as variables."""
+    return key(f"&{name}", private, element)
+
+
 class Matcher:
     """Matches the source of one compiled rule against terms whose types `builder` knows."""
 
@@ -39,8 +44,9 @@ class Matcher:
     def match(self, pattern: Pattern, term: Term, element: int = 0) -> Iterator[Binding]:
         """Every way in which the pattern fits the term."""
         for binding in self._match(pattern, term, EMPTY, element):
-            if self._settled(binding):
-                yield binding
+            solved = self._solved(binding)
+            if self._settled(solved):
+                yield solved
 
     def fits(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
         """Every way to extend a binding so that a part of the pattern fits; owed equations stay owed."""
@@ -71,7 +77,7 @@ class Matcher:
                 raise AssertionError("a fold stands only in targets")
 
     def _variable(self, pattern: Variable, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
-        name = key(pattern.name, pattern.private, element)
+        name = term_key(pattern.name, pattern.private, element)
         known = binding.get(name)
         if known is not None:
             if known is term:
@@ -177,6 +183,19 @@ class Matcher:
             return
         for bound in self._match(inner, terms[element], dict(binding), element):
             yield from self._elements(inner, terms, bound, element + 1)
+
+    def _solved(self, binding: Binding) -> Binding:
+        """The binding with the symbols that stand in products alone, as m in g*m, found by division."""
+        for wanted, found, element in binding["#owed"]:
+            keys = {name: key(name, name in self._private_sizes, element) for name in wanted.symbols()}
+            unknown = [name for name in keys if keys[name] not in binding]
+            if len(wanted.terms) == len(unknown) == 1:
+                factor = divide(wanted, symbol(unknown[0]))
+                if isinstance(factor, Size):
+                    factor = self._value(factor, binding, element)
+                if factor != 0:
+                    binding = {**binding, keys[unknown[0]]: divide(found, factor)}
+        return binding
 
     def _settled(self, binding: Binding) -> bool:
         """Whether owed equations hold and a join takes every part of its split, in order."""

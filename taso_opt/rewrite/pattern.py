@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Attributes
+from taso_opt.core.term import Attribute
 from taso_opt.core.types import TensorType
 
 
@@ -61,9 +61,16 @@ class Application:
 
     operator: str
     args: tuple[Pattern, ...]
-    attributes: Attributes
+    attributes: tuple[tuple[str, Attribute | Total], ...]
     commutative: bool
     private: bool
+
+
+@dataclass(frozen=True)
+class Total:
+    """The value of an attribute of a target that is the sum of a private size over all elements."""
+
+    size: Dim
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Fold:
-    """An associative, commutative operator over one operand for each element; occurs in targets only."""
+    """An associative, commutative operator over one operand for each element; in a source only as the whole of it."""
 
     operator: str
     inner: Pattern
@@ -107,7 +114,8 @@ class CompiledRule:
     """A rule in one direction, ready to match.
 
     With `merges` the source matches each of k separate terms and the target gives the k terms that replace them;
-    otherwise the source matches one term. `lifted` tells whether sequences of any length match.
+    otherwise the source matches one term or, where it is a fold, some of the operands of one sum or product. `lifted`
+    tells whether sequences of any length match.
     """
 
     rule: Rule
@@ -116,6 +124,11 @@ class CompiledRule:
     merges: bool
     lifted: bool
     private_sizes: frozenset[str]
+
+    @property
+    def folds(self) -> bool:
+        """Whether the source matches operands of a sum or product of any length."""
+        return isinstance(self.source, Fold)
 
 
 def head(pattern: Pattern) -> str | None:
@@ -127,5 +140,7 @@ def head(pattern: Pattern) -> str | None:
             return "Concat"
         case Part() | Output():
             return "Item"
+        case Fold(operator):
+            return operator
         case _:
             return None

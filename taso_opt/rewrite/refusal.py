@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any
 
 from taso_opt.core.dims import Size
-from taso_opt.core.term import Apply, Attribute, Item, Term
+from taso_opt.core.term import Apply, Item, Term
 from taso_opt.core.types import FLOATS
-from taso_opt.rewrite.match import EMPTY, Binding, Matcher, key
+from taso_opt.rewrite.match import EMPTY, Binding, Matcher, term_key
 from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Literal, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import OPAQUE, Builder
 
@@ -76,7 +76,7 @@ class _Examination:
 
     def _variable(self, pattern: Variable, term: Term, binding: Binding, element: int, depth: int) -> Refusal:
         name, types = pattern.name, self._builder.types(term)
-        known = binding.get(key(name, pattern.private, element))
+        known = binding.get(term_key(name, pattern.private, element))
         if known is not None:
             both = f"{_named(known)} and {_named(term)}"
             return _unmet(f"expected the same value at both places of {name}, found {both}", depth)
@@ -177,7 +177,7 @@ def _sizes(pattern: Variable, binding: Binding, element: int) -> str:
     return f" with {', '.join(f'{name} = {_spelled(value)}' for name, value in bound.items())}" if bound else ""
 
 
-def _text(attributes: Sequence[tuple[str, Attribute]]) -> str:
+def _text(attributes: Sequence[tuple[str, object]]) -> str:
     return ", ".join(f"{name} = {_spelled(value)}" for name, value in attributes) or "no attributes"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
 from typing import Any
 
 from taso_opt.core.literal import literal_value
@@ -14,11 +16,15 @@ from taso_opt.rewrite.apply import Instantiation
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.match import Binding, Matcher, ValueOf
-from taso_opt.rewrite.pattern import CompiledRule, Pattern
+from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern
+from taso_opt.rewrite.sums import sums
 from taso_opt.spec.builder import Builder
 
 MAX_BINDINGS = 16
 """How many ways of fitting one rule to one term are looked at; commutative operands multiply them."""
+
+MAX_PAIRED = 6
+"""Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,14 @@ class Rewriter:
         self._builder = builder
         compiled = compile_rules(rules, builder) if isinstance(rules, RuleSet) else rules
         matchers = [(rule, Matcher(builder, rule.private_sizes, value_of)) for rule in compiled]
-        self._single = RuleIndex(((rule, matcher) for rule, matcher in matchers if not rule.merges), _source)
+        single = ((rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds)
+        self._single = RuleIndex(single, _source)
+        self._folding = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.folds), _operand)
         self._merging = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.merges), _source)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
         self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
         self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
+        self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
         self._constant: dict[Term, bool] = {}
         self._places: dict[Term, int] = {}
 
@@ -75,6 +84,11 @@ class Rewriter:
         """Whether a direct operand of a term combines constants."""
         return any(isinstance(child, Apply) and self.is_constant(child) for child in children(term))
 
+    def prepares_weights(self, term: Term) -> bool:
+        """Whether a direct operand of a term comes from an operator that only weights go through."""
+        operators = [self._builder.operator(child) for child in children(term) if isinstance(child, Apply)]
+        return any(operator is not None and operator.weights_only for operator in operators)
+
     def with_child(self, term: Term, old: Term, new: Term) -> Term:
         """The same node with one child replaced."""
         return self._builder.rebuild(term, tuple(new if child is old else child for child in children(term)))
@@ -88,6 +102,11 @@ class Rewriter:
         live = [term for term in terms if not self.is_constant(term)]
         for term in live:
             yield from self.rewrites(term)
+        for place in sums(self._builder, live):
+            if place not in self._folds:
+                found = (*self._fold_steps(*place), *self._pair_steps(*place))
+                self._folds[place] = tuple({step.replacements: step for step in reversed(found)}.values())
+            yield from self._folds[place]
         yield from self._merge_steps(terms, live)
 
     def rewrites(self, term: Term) -> tuple[Step, ...]:
@@ -111,6 +130,43 @@ class Rewriter:
                 if target not in seen and self._builder.types(target) == self._builder.types(term):
                     seen.add(target)
                     yield Step(rule, ((term, target),))
+
+    def _fold_steps(self, root: Apply, operands: tuple[Term, ...]) -> Iterator[Step]:
+        """Every way to join those operands of a sum that a rule fits and that have in common what it shares."""
+        groups: dict[tuple[int, Any], tuple[CompiledRule, dict[int, _Element]]] = {}
+        for at, operand in enumerate(operands):
+            if self.is_constant(operand):
+                continue
+            for rule, element in self._fitting(self._folding.candidates(operand), operand):
+                if isinstance(rule.source, Fold) and rule.source.operator == root.operator:
+                    _, members = groups.setdefault((id(rule), element.shared), (rule, {}))
+                    members.setdefault(at, element)
+        for rule, members in groups.values():
+            targets = self._joined(rule, list(members.values())) if len(members) > 1 else None
+            if targets is not None:
+                others = [operand for at, operand in enumerate(operands) if at not in members]
+                yield from self._regrouped(rule, root, (*targets, *others))
+
+    def _pair_steps(self, root: Apply, operands: tuple[Term, ...]) -> Iterator[Step]:
+        """What rules about a sum of two make of any two operands of a longer one."""
+        if len(operands) > MAX_PAIRED:
+            return
+        for first, second in combinations(range(len(operands)), 2):
+            pair = self._builder.apply(root.operator, (operands[first], operands[second]), {})
+            others = [operand for at, operand in enumerate(operands) if at not in (first, second)]
+            for step in self.rewrites(pair):
+                ((_, target),) = step.replacements
+                if not isinstance(target, Apply) or target.operator != root.operator:
+                    yield from self._regrouped(step.rule, root, (target, *others))
+
+    def _regrouped(self, rule: CompiledRule, root: Apply, operands: Sequence[Term]) -> Iterator[Step]:
+        """The step that puts a sum of other operands in the place of one; none where it does not fit."""
+        try:
+            new = reduce(lambda x, y: self._builder.apply(root.operator, (x, y), {}), operands)
+        except TypeMismatch:
+            return
+        if new is not root and self._builder.types(new) == self._builder.types(root):
+            yield Step(rule, ((root, new),))
 
     def _merge_steps(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
         groups: dict[tuple[int, Any], tuple[CompiledRule, list[_Element]]] = {}
@@ -168,13 +224,20 @@ class Rewriter:
         return known
 
     def _find_elements(self, term: Term) -> Iterator[tuple[CompiledRule, _Element]]:
-        for rule, matcher in self._merging.candidates(term):
-            for tried, binding in enumerate(matcher.match(rule.source, term)):
+        for rule, element in self._fitting(self._merging.candidates(term), term):
+            if any(isinstance(value, Term) for _, value in element.shared):
+                yield rule, element
+
+    def _fitting(
+        self, candidates: Iterable[tuple[CompiledRule, Matcher]], term: Term
+    ) -> Iterator[tuple[CompiledRule, _Element]]:
+        """The rules of which an element fits the term, with what such terms must share to be siblings."""
+        for rule, matcher in candidates:
+            for tried, binding in enumerate(matcher.match(_operand((rule, matcher)), term)):
                 if tried == MAX_BINDINGS:
                     break
                 shared = [(name, value) for name, value in binding.items() if not _is_private(name) and name != "#owed"]
-                if any(isinstance(value, Term) for _, value in shared):
-                    yield rule, _Element(term, binding, tuple(sorted(shared, key=_name)), binding.get("#part@0"))
+                yield rule, _Element(term, binding, tuple(sorted(shared, key=_name)), binding.get("#part@0"))
 
     def _merge(self, rule: CompiledRule, siblings: Sequence[_Element]) -> Step | None:
         place = id(rule), tuple(element.term for element in siblings)
@@ -183,19 +246,25 @@ class Rewriter:
         return self._merges[place]
 
     def _merged(self, rule: CompiledRule, siblings: Sequence[_Element]) -> Step | None:
-        binding: dict[str, Any] = dict(siblings[0].shared)
-        for at, element in enumerate(siblings):
-            for name, value in element.binding.items():
-                if _is_private(name):
-                    binding[f"{name[:-2]}@{at}"] = value
-        try:
-            targets = Instantiation(self._builder, rule, binding, len(siblings)).targets()
-        except TypeMismatch:
+        targets = self._joined(rule, siblings)
+        if targets is None:
             return None
         pairs = tuple((element.term, target) for element, target in zip(siblings, targets, strict=True))
         if any(self._builder.types(old) != self._builder.types(new) or old is new for old, new in pairs):
             return None
         return Step(rule, pairs)
+
+    def _joined(self, rule: CompiledRule, elements: Sequence[_Element]) -> list[Term] | None:
+        """The targets of a rule for these elements taken together, None when they do not fit each other."""
+        binding: dict[str, Any] = dict(elements[0].shared)
+        for at, element in enumerate(elements):
+            for name, value in element.binding.items():
+                if _is_private(name):
+                    binding[f"{name[:-2]}@{at}"] = value
+        try:
+            return Instantiation(self._builder, rule, binding, len(elements)).targets()
+        except TypeMismatch:
+            return None
 
 
 class _Dependencies:
@@ -234,6 +303,12 @@ def _all_parts(members: Sequence[_Element]) -> list[_Element] | None:
 def _private_terms(element: _Element) -> list[Term]:
     private = [(name, value) for name, value in element.binding.items() if _is_private(name)]
     return [value for _, value in sorted(private, key=_name) if hasattr(value, "digest")]
+
+
+def _operand(entry: tuple[CompiledRule, Matcher]) -> Pattern:
+    """The pattern of one element: an operand of a fold, or the whole source."""
+    source = entry[0].source
+    return source.inner if isinstance(source, Fold) else source
 
 
 def _source(entry: tuple[CompiledRule, Matcher]) -> Pattern:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from itertools import count
+from math import inf
 from typing import Any
 
 from taso_opt.core.term import Term
@@ -17,6 +18,9 @@ from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002
 """Improvements of a smaller share are below what measurements tell apart and do not keep a search alive."""
+
+MOST_WORK, WORTH_MEASURING = 4, 1_000_000
+"""How many times the work of what it replaces a change may take, beside a million multiplications, to be measured."""
 
 Progress = Callable[[Plan, int], None]
 
@@ -127,11 +131,25 @@ class BacktrackingSearch:
         return Plan(outputs, self._cost.cost(outputs), (*parent.steps, *move.steps))
 
     def _price(self, changes: Sequence[LocalChange]) -> list[float]:
-        """The change of cost of each local change; everything not yet measured is measured in one batch."""
+        """The change of cost of each local change; everything not yet measured is measured in one batch.
+
+        What takes many times the work of what it replaces is not worth measuring: it costs infinity.
+        """
         removed = [self._cost.units(change.removed, change.kept) for change in changes]
         added = [self._cost.units(change.added, change.kept) for change in changes]
-        self._cost.prepare(unit for units in (*removed, *added) for unit in units)
-        return [self._sum(new) - self._sum(old) for old, new in zip(removed, added, strict=True)]
+        hopeful = [
+            self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING
+            for old, new in zip(removed, added, strict=True)
+        ]
+        pairs = [pair for pair, worth in zip(zip(removed, added, strict=True), hopeful, strict=True) if worth]
+        self._cost.prepare(unit for pair in pairs for units in pair for unit in units)
+        return [
+            self._sum(new) - self._sum(old) if worth else inf
+            for old, new, worth in zip(removed, added, hopeful, strict=True)
+        ]
+
+    def _work(self, units: Sequence[Any]) -> int:
+        return sum(self._cost.work(unit) for unit in units)
 
     def _sum(self, units: Sequence[Any]) -> float:
         return sum(self._cost.known(unit) or 0.0 for unit in units)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from taso_opt.core.term import Term, children, postorder
+from taso_opt.core.term import Apply, Term, children, postorder
+from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 
 SEQUENCE_LENGTH = 3
@@ -141,14 +142,26 @@ def folding_sequences(here: Neighbourhood, rewriter: Rewriter) -> Iterator[tuple
     """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
-    at the replaced term or at its only consumer.
+    at the replaced term or at its only consumer. Weights that are only prepared, as a kernel enlarged to the size of
+    another, lead somewhere where a sum takes them up, and nowhere else.
     """
     for term in here.terms:
         if rewriter.is_constant(term):
             continue
         for step in rewriter.rewrites(term):
-            if rewriter.folds_constants(step.replacements[0][1]):
+            if rewriter.prepares_weights(step.replacements[0][1]):
+                yield from _taken_up(here, rewriter, term, step)
+            elif rewriter.folds_constants(step.replacements[0][1]):
                 yield from _continued(here, rewriter, term, step)
+
+
+def _taken_up(
+    here: Neighbourhood, rewriter: Rewriter, term: Term, first: Step
+) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    consumer = here.only_consumer(term)
+    if isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
+        for step in rewriter.rewrites(rewriter.with_child(consumer, term, first.replacements[0][1])):
+            yield (first, step), ((consumer, step.replacements[0][1]),)
 
 
 def _continued(

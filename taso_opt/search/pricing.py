@@ -28,3 +28,7 @@ class CostOracle(Protocol[U]):
     def known(self, unit: U) -> float | None:
         """The cost of one unit, None when it is not known."""
         ...
+
+    def work(self, unit: U) -> int:
+        """About how many multiplications or moved elements one unit takes, without measuring anything."""
+        ...

@@ -53,6 +53,10 @@ class FloatArrays:
         """A scalar."""
         return np.array([float(value)])
 
+    def identity(self, like: Array, size: int) -> Array:
+        """The identity matrix of so many rows, of the element type of another tensor."""
+        return np.repeat(np.eye(size, dtype=like.dtype)[np.newaxis], like.shape[0], axis=0)
+
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number, or by an object array of them that broadcasts at the last axes."""
         result: Array = x * np.asarray(factors, dtype=x.dtype)

@@ -46,6 +46,7 @@ class ArrayModule(Protocol):
     def multiply(self, x: Array, y: Array) -> Array: ...
     def divide(self, x: Array, y: Array) -> Array: ...
     def constant(self, value: Fraction) -> Array: ...
+    def identity(self, like: Array, size: int) -> Array: ...
     def scale(self, x: Array, factors: Fraction | Array) -> Array: ...
     def apply(self, function: ScalarFunction, x: Array) -> Array: ...
     def contract(self, subscripts: str, x: Array, y: Array) -> Array: ...
@@ -117,6 +118,7 @@ class Operator:
     `elementwise` operators compute every element from the elements at the same place. Those that are `scalar` besides
     have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
     them, and rules with them are judged over the reals, element by element.
+    `weights_only` operators have no ONNX node: they may stand only where they are computed ahead of time.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Operator:
     conditions: Callable[..., Sequence[tuple[Dim, str]]] | None = None
     elementwise: bool = False
     scalar: bool = False
+    weights_only: bool = False
 
     def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
         """The types of all outputs; TypeMismatch when the operands do not fit."""

@@ -11,13 +11,13 @@ Sums and quotients in a pattern stand as fresh variables, and the law is guarded
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from typing import Any
 
 import z3
 
-from taso_opt.core.dims import Dim, Size
+from taso_opt.core.dims import Dim, Size, divide, symbol
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.spec.builder import Builder
 from taso_opt.verify.sizes import QUOTIENT, plain_symbols, write_dim
@@ -27,6 +27,7 @@ z3.set_param("rewriter.sort_sums", True)  # so that n+p and p+n are one term
 TENSOR, SHAPE, INT = z3.DeclareSort("Tensor"), z3.DeclareSort("Shape"), z3.IntSort()
 EMPTY = z3.Const("[]", SHAPE)
 EXTEND = z3.Function("extend", SHAPE, INT, SHAPE)
+PRESENT = z3.Function("present", TENSOR, z3.BoolSort())
 SORTS = {"T": TENSOR, "S": SHAPE, "I": INT}
 
 
@@ -75,7 +76,10 @@ class Encoder:
         return self.exact(dim)
 
     def exact(self, dim: Dim) -> Any:
-        """The Z3 integer of a size."""
+        """The Z3 integer of a size; a term of a sum that a variable stands for is that variable."""
+        terms = [Size((term,)) for term in dim.terms] if isinstance(dim, Size) and len(dim.terms) > 1 else []
+        if any(term in self.abstracted for term in terms):
+            return z3.Sum([self.abstracted[term] if term in self.abstracted else self.exact(term) for term in terms])
         return write_dim(dim, lambda name: self._constant(f"size {name}", INT))
 
     def _attribute(self, value: Attribute) -> Any:
@@ -123,9 +127,31 @@ def commutativity(operator: str) -> Any:
 
 
 def negation(builder: Builder, source: Sequence[Term], target: Sequence[Term]) -> Any:
-    """The claim that some output of the two sides differs, over constants for variables and sizes."""
+    """The claim that some output of the two sides differs, over constants for variables and sizes.
+
+    Z3 looks at one output that may differ and leaves the terms of the others out of sight of the patterns; that all
+    outputs are there is claimed too, and where one side splits a tensor, the concatenation of the other side. Sizes
+    are not negative.
+    """
     encoder = Encoder(builder)
-    return z3.Or([encoder.term(u) != encoder.term(v) for u, v in zip(source, target, strict=True)])
+    pairs = [(encoder.term(u), encoder.term(v)) for u, v in zip(source, target, strict=True)]
+    differ = z3.Or([u != v for u, v in pairs])
+    wholes = [_whole(builder, source, target), _whole(builder, target, source)] if len(pairs) > 1 else []
+    present = [term for pair in pairs for term in pair] if len(pairs) > 1 else []
+    present += [encoder.term(whole) for whole in wholes if whole]
+    natural = [constant >= 0 for constant in encoder.constants.values() if constant.sort() == INT]
+    return z3.And(differ, *map(PRESENT, present), *natural)
+
+
+def _whole(builder: Builder, parts: Sequence[Term], others: Sequence[Term]) -> Term | None:
+    """The concatenation that `others` would be split from if they were these parts of a split; None if it is none."""
+    (first, *_) = parts
+    split = first.term if isinstance(first, Item) else None
+    if split is None or split.operator != "Split":
+        return None
+    if any(part != Item(split, at) for at, part in enumerate(parts)) or len(builder.types(split)) != len(parts):
+        return None
+    return builder.apply("Concat", others, {"axis": split.attribute("axis")})
 
 
 def law(builder: Builder, source: Sequence[Term], target: Sequence[Term]) -> list[Any]:
@@ -151,13 +177,14 @@ def _equality(builder: Builder, trigger: Sequence[Term], u: Term, v: Term) -> An
         return None
     encoder = Encoder(builder, abstract_sizes=True)
     patterns = [encoder.term(term) for term in trigger]
-    guards = _guards(encoder)
     bound = dict(encoder.constants)
+    guards = _guards(encoder)
     if guards is None:
         return None
+    known = len(encoder.constants)
     encoder.abstract_sizes = False
     equation = encoder.term(u) == encoder.term(v)
-    if len(encoder.constants) > len(bound):
+    if len(encoder.constants) > known:
         return None
     body = z3.Implies(z3.And(guards), equation) if guards else equation
     pattern = patterns[0] if len(patterns) == 1 else z3.MultiPattern(*patterns)
@@ -168,19 +195,40 @@ def _guards(encoder: Encoder) -> list[Any] | None:
     """What the abstracted sizes equal; None when that mentions a symbol that the pattern leaves open.
 
     A product may stand for itself, unguarded, when one of its factors occurs nowhere else, as m in the channels g*m
-    of a grouped convolution: type inference lets only such sizes through.
+    of a grouped convolution: type inference lets only such sizes through. Where two products have such a factor in
+    common, as g*m and e*m, they are held to each other: e times the one is g times the other. A symbol that a sum
+    gives away, as p in p+e where e is known, is what is left of the sum, and not negative.
     """
     guards = []
-    known = set(encoder.constants)
-    freed: set[str] = set()
+    freed: dict[str, tuple[Any, Dim]] = {}
     for dim, variable in encoder.abstracted.items():
-        unknown = {name for name in plain_symbols(dim) if f"size {name}" not in known}
-        if not unknown:
+        unknown = {name for name in plain_symbols(dim) if f"size {name}" not in encoder.constants}
+        if not unknown or _is_sum_of(dim, encoder.abstracted):
             guards.append(variable == encoder.exact(dim))
-        elif len(unknown) > 1 or unknown & freed or not isinstance(dim, Size) or len(dim.terms) > 1:
+            continue
+        if len(unknown) > 1 or not isinstance(dim, Size):
             return None
-        freed |= unknown
+        (name,) = unknown
+        if len(dim.terms) > 1:
+            rest = dim - symbol(name)
+            if name in plain_symbols(rest):
+                return None
+            encoder.constants[f"size {name}"] = variable - encoder.exact(rest)
+            guards.append(encoder.constants[f"size {name}"] >= 0)
+            continue
+        cofactor = divide(dim, symbol(name))
+        if name not in freed:
+            freed[name] = variable, cofactor
+            continue
+        first, other = freed[name]
+        if {name} & {*plain_symbols(cofactor), *plain_symbols(other)}:
+            return None
+        guards.append(variable * encoder.exact(other) == first * encoder.exact(cofactor))
     return guards
+
+
+def _is_sum_of(dim: Dim, terms: Container[Dim]) -> bool:
+    return isinstance(dim, Size) and len(dim.terms) > 1 and all(Size((term,)) in terms for term in dim.terms)
 
 
 def _is_tuple(builder: Builder, term: Term) -> bool:

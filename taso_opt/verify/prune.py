@@ -1,13 +1,17 @@
 """Drops proved rules that smaller kept ones already give, so that the library stays small and the search fast.
 
 A rule is dropped when it follows from commutativity and kept rules. Each step of such a derivation is a kept rule, so a
-search that applies rules one after the other can take the same way. Two things need care:
+search that applies rules one after the other can take the same way. Four things need care:
 
 - Together with the laws that undo a split of a concatenation, rules with one output derive every merge, but by first
   joining tensors that nothing in the graph asks to join, which a search never does: a rule with two outputs is how it
   finds that join. So those laws do not count for rules with two outputs. What goes is an instance of a smaller merge,
   or one that other rules turn into a smaller merge, such as that of two activations behind a merged product.
 - What a rule with two outputs says of each output alone is no rule of its own.
+- A merge of two tensors that have no operand in common joins what nothing in the graph brings together; no search
+  tries all pairs, so nothing with one output follows from it.
+- A rule that makes a tensor up, as x = Conv(x, the identity kernel like f), says nothing to a search that does not know
+  f yet: nothing follows from it.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from dataclasses import dataclass
 
 from taso_opt.core.dims import Size
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Item, Term, Var, children, postorder
+from taso_opt.core.term import Apply, Item, Term, Var, children, postorder, variables
+from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
@@ -34,7 +39,7 @@ def prune(crew: Crew, rules: Iterable[Rule], progress: Progress = lambda message
     # 1. Merges among themselves, so that step 2 has them instead of their halves.
     several = _Pruning(crew, (), progress).kept(several)
     # 2. Rules with one output.
-    single = _Pruning(crew, _without_undoing(several), progress).kept(single)
+    single = _Pruning(crew, [rule for rule in _without_undoing(several) if _shares(rule)], progress).kept(single)
     # 3. Merges that rules with one output turn into others.
     several = _Pruning(crew, _without_undoing(single), progress).kept(several)
     return single + several
@@ -54,7 +59,8 @@ class _Pruning:
         with self.crew.child() as child:
             for at, rule in enumerate(rules):
                 self.progress(f"pruned {at} of {len(rules)} rules, kept {len(kept)}")
-                laws = [*self.known, *(kept if len(rule.source) == 1 else _without_undoing(kept))]
+                usable = [one for one in kept if not _makes_something_up(one)]
+                laws = [*self.known, *(usable if len(rule.source) == 1 else _without_undoing(usable))]
                 try:
                     child.ask(Learn(tuple(laws[learnt:]), afresh=at == 0 or learnt == 0))
                     learnt = len(laws)
@@ -74,6 +80,20 @@ def _without_undoing(rules: Iterable[Rule]) -> list[Rule]:
 def _undoes_concatenation(rule: Rule) -> bool:
     variables = any(isinstance(term, Var) for term in (*rule.source, *rule.target))
     return variables and any(isinstance(term, Item) for term in (*rule.source, *rule.target))
+
+
+def _shares(rule: Rule) -> bool:
+    """Whether the sources of a merge have a variable in common."""
+    first, second, *_ = rule.source
+    return not set(variables((first,))).isdisjoint(variables((second,)))
+
+
+def _makes_something_up(rule: Rule) -> bool:
+    operators = load_specs().operators
+    terms = [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
+    return any(isinstance(side[0], Var) for side in (rule.source, rule.target)) and any(
+        operators[term.operator].weights_only for term in terms
+    )
 
 
 def _order(rule: Rule) -> tuple[int, int, int, int, int, str]:

@@ -19,6 +19,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import symbols_of
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.verify.side_by_side import places_and_types
 
 BATCH = symbol("*b")
 Key = tuple[str, str, Attribute]
@@ -31,27 +32,28 @@ Symbolic = Mapping[tuple[str, str, int], Attribute]
 
 @dataclass(frozen=True)
 class Change:
-    """New types for variables and new values for attributes of one operator."""
+    """New types for variables and new values for attributes: of an operator wherever it stands, or of one place."""
 
     types: Mapping[Var, TensorType] = field(default_factory=dict)
     attributes: Mapping[Key, Attribute] = field(default_factory=dict)
+    places: Mapping[Apply, Mapping[str, Attribute]] = field(default_factory=dict)
 
 
 def widen(builder: Builder, symbolic: Symbolic, rule: Rule, holds: Holds) -> list[Rule]:
     """The most general forms of a rule that hold; the rule itself when there is none."""
 
-    def widened(rule: Rule, changes: Iterable[Change]) -> Rule:
-        """The rule after the first change that holds."""
+    def widened(rule: Rule, changes: Iterable[Change], useful: Holds = lambda form: True) -> Rule:
+        """The rule after the first change that holds and is of use."""
         forms = (apply_change(builder, rule, change) for change in changes)
-        return next((form for form in forms if form is not None and holds(form)), rule)
+        return next((form for form in forms if form is not None and useful(form) and holds(form)), rule)
 
-    rule = widened(rule, _group_changes(rule))
+    rule = widened(rule, (*_side_by_side_changes(rule), *_group_changes(rule)))
     rule = widened(rule, _kernel_changes(rule))
     for keys in _literal_windows(symbolic, rule):
-        whole = widened(rule, [_window_change(symbolic, rule, keys)])
+        whole = widened(rule, [_window_change(symbolic, rule, keys)], _applies_both_ways)
         if whole is rule:  # what several operators share by accident is widened for one after the other
             for key in keys if len(keys) > 1 else ():
-                rule = widened(rule, [_window_change(symbolic, rule, [key])])
+                rule = widened(rule, [_window_change(symbolic, rule, [key])], _applies_both_ways)
         else:
             rule = whole
     forms = list(_with_batch(builder, rule, holds)) or [rule]
@@ -72,6 +74,7 @@ def apply_change(builder: Builder, rule: Rule, change: Change) -> Rule | None:
                 values = {
                     name: change.attributes.get((term.operator, name, value), value) for name, value in term.attributes
                 }
+                values.update(change.places.get(term, {}))
                 rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in term.args], values)
         source, target = (tuple(rebuilt[root] for root in side) for side in (rule.source, rule.target))
         same = all(builder.type(u) == builder.type(v) for u, v in zip(source, target, strict=True))
@@ -83,6 +86,7 @@ def apply_change(builder: Builder, rule: Rule, change: Change) -> Rule | None:
 def _group_changes(rule: Rule) -> Iterator[Change]:
     """Read a literal number of groups and the same factor in channels as one symbol."""
     groups = {value for _, name, value in _attributes(rule) if name == "group" and isinstance(value, int) and value > 1}
+    yield from _multiplied_groups(rule)
     for count in groups:
         name = _fresh(rule, "g")
         types = {
@@ -93,6 +97,33 @@ def _group_changes(rule: Rule) -> Iterator[Change]:
         }
         values = {key: symbol(name) for key in _attributes(rule) if key[1:] == ("group", count)}
         yield Change(types, values)
+
+
+def _side_by_side_changes(rule: Rule) -> Iterator[Change]:
+    """Read two convolutions of one group each as of any number of groups, and the one of two groups as of their sum."""
+    names = _fresh(rule, "g"), _fresh(rule, "e")
+    found = places_and_types(rule, *map(symbol, names))
+    if found is not None:
+        yield Change(types=found[1], places=found[0])
+
+
+def _multiplied_groups(rule: Rule) -> Iterator[Change]:
+    """Read every number of groups as that many times a symbol, and channels that are an even number likewise."""
+    counts = {key: key[2] for key in _attributes(rule) if key[1] == "group"}
+    if {1, 2} != set(counts.values()):
+        return
+    factor = symbol(_fresh(rule, "g"))
+    types = {
+        variable: TensorType(
+            variable.type.dtype, tuple(dim * factor if _is_even(dim) else dim for dim in variable.type.shape)
+        )
+        for variable in variables((*rule.source, *rule.target))
+    }
+    yield Change(types, {key: factor * count for key, count in counts.items() if isinstance(count, int)})
+
+
+def _is_even(dim: Dim) -> bool:
+    return isinstance(dim, Size) and all(coefficient % 2 == 0 for _, coefficient in dim.terms)
 
 
 def _with_factor(dim: Dim, count: int, name: str) -> Dim:
@@ -143,6 +174,12 @@ def stated_with_symbols(library: SpecLibrary) -> Symbolic:
                 if isinstance(key[2], tuple) and all(isinstance(part, Size) and not part.is_star for part in key[2]):
                     found.setdefault(_form(*key), key[2])
     return {key: value for key, value in found.items() if key[:2] != ("Split", "sizes")}
+
+
+def _applies_both_ways(rule: Rule) -> bool:
+    """Whether no side alone has parameters that a match of the other could not tell."""
+    source, target = (set(symbols_of(side).parameters) for side in (rule.source, rule.target))
+    return bool(source - target) == bool(target - source)
 
 
 def _form(operator: str, name: str, value: Attribute) -> tuple[str, str, int]:

@@ -208,3 +208,84 @@ def test_integers_are_not_reals():
     text = "Mul(Add(x, y), z) = Add(Mul(x, z), Mul(y, z)) where x[*a], y[*a], z[*a]"
     x, y, z = (Var(name, TensorType("int64", (3,))) for name in "xyz")
     assert steps_of(text, op.Mul(op.Add(x, y), z))[1] == []
+
+
+SUM_OF_CONVS = (
+    "Add(Conv(x, y; dilations=(d, e), group=1, pads=(a, b, r, t), strides=(s, u)), "
+    "Conv(z, w; dilations=(d, e), group=1, pads=(a, b, r, t), strides=(s, u))) = "
+    "Conv(Concat(x, z; axis=-3), Concat(y, w; axis=-3); dilations=(d, e), group=1, pads=(a, b, r, t), strides=(s, u)) "
+    "where x[n, c, h, v], y[m, c, i, j], z[n, k, h, v], w[m, k, i, j]"
+)
+GROUPED = (
+    "Concat(Conv(x, y; dilations=(d, e), group=g, pads=(a, b, r, t), strides=(s, u)), "
+    "Conv(z, w; dilations=(d, e), group=q, pads=(a, b, r, t), strides=(s, u)); axis=-3) = "
+    "Conv(Concat(x, z; axis=-3), Concat(y, w; axis=-4); dilations=(d, e), group=g+q, pads=(a, b, r, t), "
+    "strides=(s, u)) "
+    "where x[n, c*g, h, v], y[g*m, c, i, j], z[n, c*q, h, v], w[m*q, c, i, j]"
+)
+WINDOWS = {"dilations": (1, 1), "pads": (1, 1, 1, 1), "strides": (1, 1)}
+
+
+def branches(op, count, groups=1):
+    """Convolutions of images and kernels of their own, with some number of groups each."""
+    return [
+        op.Conv(image(f"x{at}", 1, 2 * groups, 5, 5), image(f"f{at}", 3 * groups, 2, 3, 3), group=groups, **WINDOWS)
+        for at in range(count)
+    ]
+
+
+def test_five_convolutions_in_one_sum_become_one_however_they_are_bracketed():
+    op = load_specs().builder()
+    a, b, c, d, e = branches(op, 5)
+    for root in (op.Add(op.Add(op.Add(op.Add(a, b), c), d), e), op.Add(op.Add(a, op.Add(b, c)), op.Add(d, e))):
+        op, steps = steps_of(SUM_OF_CONVS, root)
+        whole = [step for step in steps if operator_count(substitute_terms(op, [root], step.mapping)) == 3]
+        assert len(whole) == 1
+        assert_equal(op, [root], steps)
+
+
+def test_what_else_stands_in_a_sum_stays_there():
+    op = load_specs().builder()
+    a, b, c = branches(op, 3)
+    other = image("t", 1, 3, 5, 5)
+    root = op.Add(op.Add(op.Add(a, other), b), c)
+    op, steps = steps_of(SUM_OF_CONVS, root)
+    assert min(operator_count(substitute_terms(op, [root], step.mapping)) for step in steps) == 4
+    assert_equal(op, [root], steps)
+
+
+def test_a_partial_sum_that_something_else_needs_is_not_taken_apart():
+    op = load_specs().builder()
+    a, b, c = branches(op, 3)
+    partial = op.Add(a, b)
+    roots = [op.Add(partial, c), op.Relu(partial)]
+    op, steps = steps_of(SUM_OF_CONVS, *roots)
+    assert steps and all(step.mapping.keys() == {partial} for step in steps)
+    assert_equal(op, roots, steps)
+
+
+def test_rules_about_a_sum_of_two_find_any_two_operands_of_a_longer_one():
+    op = load_specs().builder()
+    first, second = branches(op, 2)
+    a, c, d = op.Sigmoid(first), first, second
+    root = op.Add(op.Add(c, a), d)
+    op, steps = steps_of(SUM_OF_CONVS, root)
+    assert steps and all(operator_count(substitute_terms(op, [root], step.mapping)) == 6 for step in steps)
+    assert_equal(op, [root], steps)
+
+
+def test_the_groups_of_convolutions_side_by_side_add_up():
+    op = load_specs().builder()
+    root = op.Concat(*branches(op, 2), *branches(op, 1, groups=2), axis=-3)
+    op, steps = steps_of(GROUPED, root)
+    (rewritten,) = substitute_terms(op, [root], steps[0].mapping)
+    assert rewritten.operator == "Conv" and rewritten.attribute("group") == 4
+    assert_equal(op, [root], steps)
+
+
+def test_a_variable_and_a_size_may_have_one_name():
+    text = "Add(MatMul(x, w), MatMul(x, y)) = MatMul(x, Add(w, y)) where x[m, w], w[w, n], y[w, n]"
+    op = load_specs().builder()
+    x, v, w = image("x", 2, 3), image("v", 3, 4), image("w", 3, 4)
+    op, steps = steps_of(text, op.Add(op.MatMul(x, v), op.MatMul(x, w)))
+    assert len(steps) == 1

@@ -29,4 +29,5 @@ def test_each_axiom_has_its_statement_conditions_and_proof(answers):
 def test_an_axiom_that_is_not_proved_says_so_with_the_reason(answers):
     page = axiom_page.page(load_specs(), {**answers, "add_is_associative": Unknown("the sides differ")})
     entry = page.partition("### add_is_associative\n")[2].partition("###")[0]
-    assert "- **not proved**: the sides differ" in entry and "263 of 264 axioms are proved" in page
+    assert "- **not proved**: the sides differ" in entry
+    assert f"{len(answers) - 1} of {len(answers)} axioms are proved" in page

@@ -33,5 +33,8 @@ class FakeCost:
             return 5 + elements * self._builder.type(unit.args[0]).shape[-1] * 0.01
         return 1 + elements * 0.01
 
+    def work(self, unit):
+        return int(self.known(unit) * 100)
+
     def _constant(self, term):
         return all(isinstance(leaf, Const) for leaf in postorder([term]) if not children(leaf))

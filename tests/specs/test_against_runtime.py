@@ -13,7 +13,7 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from taso_opt.core.term import Apply, Item, Var, postorder
+from taso_opt.core.term import Apply, Const, Item, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io import read_model, standalone_model
@@ -26,6 +26,8 @@ from taso_opt.spec.elementwise import SCALARS
 OPSETS = (9, 11, 13, 17, 18, 20)
 FIRST_OPSET = {"HardSwish": 14, "Mish": 18}
 CASES = 40
+WRITTEN = sorted(name for name, operator in load_specs().operators.items() if not operator.weights_only)
+PREPARED = sorted(name for name, operator in load_specs().operators.items() if operator.weights_only)
 SPREAD = 3.0
 """Wide enough for all pieces of hard swishes and the like."""
 
@@ -95,7 +97,7 @@ def library():
     return load_specs()
 
 
-@pytest.mark.parametrize("name", sorted(load_specs().operators))
+@pytest.mark.parametrize("name", WRITTEN)
 def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_compute(library, name):
     cases = applications(library, name)
     assert len(cases) >= 10, f"too few cases for {name}"
@@ -113,7 +115,7 @@ def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_comput
                 np.testing.assert_allclose(other, value, **TOLERANCE, err_msg=f"{source}, opset {opset}: {term!r}")
 
 
-@pytest.mark.parametrize("name", sorted(load_specs().operators))
+@pytest.mark.parametrize("name", WRITTEN)
 def test_what_an_operator_writes_it_reads_back_as_itself(library, name, tmp_path):
     op = library.builder()
     path = tmp_path / "model.onnx"
@@ -124,6 +126,46 @@ def test_what_an_operator_writes_it_reads_back_as_itself(library, name, tmp_path
         given = {Var(f"i{at}", arg.type): arg for at, arg in enumerate(term.args)}
         read = op.rebuild(whole, tuple(given[arg] for arg in whole.args))
         assert read is canonical(op, term), f"opset {opset}: {whole!r}"
+
+
+@pytest.mark.parametrize("name", PREPARED)
+def test_convolutions_with_prepared_kernels_compute_the_same_in_the_runtime(library, name):
+    op, generator = library.builder(), np.random.default_rng(0)
+    laws = [axiom for axiom in library.axioms.values() if axiom.law.__module__.endswith(f".{name.lower()}")]
+    instances = [one for law in laws for one in law.instances(op) if has_conv((*one.left, *one.right))]
+    assert instances, f"expected an axiom about convolutions with {name}"
+    for instance in instances:
+        for sides in random_instances(op, (*instance.left, *instance.right), 5, generator, "float32"):
+            left, right = with_constant_kernels(op, sides)
+            x = generator.normal(size=op.type(Var("x", variable_types(sides)["x"])).shape).astype(np.float32)
+            kernel = generator.normal(size=variable_types(sides)["f"].shape).astype(np.float32)
+            found = []
+            for side in (left, right):
+                if isinstance(side, Var):
+                    found.append(x)
+                    continue
+                model = standalone_model(op, [side], opset=17, ir_version=8, constant_values=lambda _, f=kernel: f)
+                found.append(run(model, {"i0": x})[0])
+            np.testing.assert_allclose(*found, **TOLERANCE)
+
+
+def has_conv(roots):
+    return any(isinstance(term, Apply) and term.operator == "Conv" for term in postorder(roots))
+
+
+def variable_types(roots):
+    return {term.name: term.type for term in postorder(roots) if isinstance(term, Var)}
+
+
+def with_constant_kernels(op, roots):
+    """The same terms with the variable f as a constant."""
+    new = {}
+    for term in postorder(roots):
+        if isinstance(term, Apply):
+            new[term] = op.rebuild(term, tuple(new[argument] for argument in term.args))
+        else:
+            new[term] = Const("f", term.type) if term.name == "f" else term
+    return [new[root] for root in roots]
 
 
 def canonical(op, term):
@@ -153,7 +195,7 @@ def run(model, feed):
 
 def test_the_models_of_the_contract_are_valid(library):
     op = library.builder()
-    for name in library.operators:
+    for name in WRITTEN:
         term = applications(library, name)[0]
         opset = max(17, FIRST_OPSET.get(name, 0))
         model = onnx.load_from_string(standalone_model(op, [term], term.args, opset=opset, ir_version=8))

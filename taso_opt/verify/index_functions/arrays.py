@@ -14,6 +14,7 @@ from taso_opt.verify.index_functions.elements import (
     ONE,
     ZERO,
     Access,
+    Delta,
     Element,
     Greatest,
     Guard,
@@ -76,6 +77,15 @@ class IndexArrays:
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
         """Element-wise product with broadcasting."""
         return elementwise(multiplied, x, y)
+
+    def identity(self, like: Tensor, size: Dim) -> Tensor:
+        """The identity matrix."""
+
+        def element(place: Place) -> Element:
+            row, column = place
+            return lone(Delta(row, column, size))
+
+        return Tensor((size, size), (plain(size), plain(size)), element)
 
     def scale(self, x: Tensor, factors: Fraction | WindowShares) -> Tensor:
         """Multiply by a rational number or by the shares of the last axes."""

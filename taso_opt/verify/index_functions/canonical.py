@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations, product
 
-from taso_opt.core.dims import Dim, symbol
+from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.verify.index_functions.elements import (
     Access,
     Amount,
     Bound,
+    Delta,
     Element,
     Factor,
     Greatest,
@@ -42,8 +43,9 @@ def canonical(element: Element) -> Element:
 
 
 def _canonical_products(one: Product) -> Iterator[Product]:
-    factors = _without_repeated_guards([_canonical_factor(factor) for factor in one.factors])
-    bound, factors = _without_counts(one.bound, factors)
+    bound, factors = _without_deltas(one.bound, list(one.factors))
+    factors = _without_repeated_guards([_canonical_factor(factor) for factor in factors])
+    bound, factors = _without_counts(bound, factors)
     used = set[str]().union(*map(names_of, factors))
     repeated = multiplied(Element((Product(one.coefficient, (), tuple(factors)),)), _sizes_of(bound, used))
     for form in repeated.products:
@@ -83,6 +85,23 @@ def _canonical_greatest(bound: Bound, inner: Element) -> Greatest:
 def _without_repeated_guards(factors: Sequence[Factor]) -> list[Factor]:
     guards = dict.fromkeys(factor for factor in factors if isinstance(factor, Guard))
     return [*guards, *(factor for factor in factors if not isinstance(factor, Guard))]
+
+
+def _without_deltas(bound: Bound, factors: list[Factor]) -> tuple[Bound, list[Factor]]:
+    """Take a sum over an index that a delta holds to another one: what is left is its value there."""
+    sizes = dict(bound)
+    for delta in factors:
+        if not isinstance(delta, Delta):
+            continue
+        others = [factor for factor in factors if factor is not delta]
+        if delta.first == delta.second:
+            return _without_deltas(bound, others)
+        for index, value in ((delta.first, delta.second), (delta.second, delta.first)):
+            name = index.symbol if isinstance(index, Size) else None
+            if name is not None and sizes.get(name) == delta.size and name not in names_in(value):
+                left = [factor_at(factor, {name: value}) for factor in others]
+                return _without_deltas(tuple(pair for pair in bound if pair[0] != name), left)
+    return bound, factors
 
 
 def _without_counts(bound: Bound, factors: list[Factor]) -> tuple[Bound, list[Factor]]:
@@ -174,6 +193,8 @@ def names_of(factor: Factor) -> set[str]:
             return set()
         case Guard(margin):
             return set(names_in(margin))
+        case Delta(first, second, size):
+            return {*names_in(first), *names_in(second), *names_in(size)}
         case Image(_, inner) | Reciprocal(inner, _) | Greatest(_, inner):
             return _names(inner)
         case Lowered(margins, inner):

@@ -45,6 +45,15 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Delta:
+    """1 where two indices are equal, 0 elsewhere; both run over the same `size` values."""
+
+    first: Dim
+    second: Dim
+    size: Dim
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """The value of a scalar function of which only declared facts are known."""
 
@@ -76,7 +85,7 @@ class Reciprocal:
     proper: bool
 
 
-Factor: TypeAlias = Access | Amount | Guard | Image | Lowered | Greatest | Reciprocal
+Factor: TypeAlias = Access | Amount | Guard | Delta | Image | Lowered | Greatest | Reciprocal
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +181,8 @@ def factor_at(factor: Factor, mapping: Mapping[str, Dim]) -> Factor:
             return factor
         case Guard(margin):
             return Guard(replaced(margin, mapping))
+        case Delta(first, second, size):
+            return Delta(replaced(first, mapping), replaced(second, mapping), size)
         case Image(function, argument):
             return Image(function, at(argument, mapping))
         case Lowered(margins, inner):

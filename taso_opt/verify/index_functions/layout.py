@@ -113,16 +113,32 @@ def _is_positive(size: Dim) -> bool:
 
 
 def positions(facts: Facts, layout: Layout) -> Iterator[tuple[Dim, Bound]]:
-    """Every position of an axis, one index with its variables for each segment."""
+    """Every position of an axis: an index with its variables for each segment and each value of literal factors."""
     offset: Dim = 0
     for segment in layout:
-        index, bound = offset, []
-        for place, factor in enumerate(segment):
-            variable = facts.fresh(factor)
-            index = variable * size_of(segment[place + 1 :]) + index
-            bound += [(name, factor) for name in names_of(variable)]
-        yield index, tuple(bound)
+        factors = segment if len(segment) == 1 else tuple(part for factor in segment for part in _apart(factor))
+        ranges = [_values(factor) if len(factors) > 1 else None for factor in factors]
+        for values in product(*([None] if known is None else known for known in ranges)):
+            index, bound = offset, []
+            for place, (factor, value) in enumerate(zip(factors, values, strict=True)):
+                variable = facts.fresh(factor) if value is None else value
+                index = variable * size_of(factors[place + 1 :]) + index
+                bound += [(name, factor) for name in names_of(variable)] if value is None else []
+            yield index, tuple(bound)
         offset = size_of(segment) + offset
+
+
+def _apart(factor: Dim) -> Segment:
+    """A factor 2*g as g and 2: pairs of something are walked through pair by pair."""
+    terms = terms_of(factor)
+    if len(terms) == 1 and terms[0][0] and 1 < terms[0][1] <= MAX_COPIES:
+        return polynomial(((terms[0][0], 1),)), terms[0][1]
+    return (factor,)
+
+
+def _values(factor: Dim) -> range | None:
+    """The values of an index below a literal number that is small enough to write them out."""
+    return range(factor) if isinstance(factor, int) and factor <= MAX_COPIES else None
 
 
 def places(facts: Facts, layouts: Sequence[Layout]) -> Iterator[tuple[tuple[Dim, ...], Bound]]:

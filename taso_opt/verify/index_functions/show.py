@@ -7,6 +7,7 @@ from taso_opt.verify.index_functions.elements import (
     Access,
     Amount,
     Bound,
+    Delta,
     Element,
     Factor,
     Greatest,
@@ -56,6 +57,8 @@ def _factor(factor: Factor) -> str:
             return name
         case Guard(margin):
             return f"({inequality(margin)})"
+        case Delta(first, second):
+            return f"({first} = {second})"
         case Image(function, argument):
             return f"{function}({_element(argument)})"
         case Lowered(margins, inner):

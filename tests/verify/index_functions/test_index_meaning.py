@@ -18,6 +18,7 @@ from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import (
     Access,
     Amount,
+    Delta,
     Greatest,
     Guard,
     Image,
@@ -72,6 +73,8 @@ class Reader:
                 return self.numbers[name]
             case Guard():
                 return 1
+            case Delta(first, second):
+                return int(self.number(first, names) == self.number(second, names))
             case Image(function, argument):
                 argument = np.array([self.value(argument, names)])
                 return int(self.arithmetic.apply(FUNCTIONS[function], argument)[0])

