@@ -19,6 +19,9 @@ from taso_opt.spec.builder import Builder
 MEANINGFUL_GAIN = 0.002
 """Improvements of a smaller share are below what measurements tell apart and do not keep a search alive."""
 
+NOISE = 0.02
+"""Measured costs of units differ by as much from one measurement to the next."""
+
 MOST_WORK, WORTH_MEASURING = 4, 1_000_000
 """How many times the work of what it replaces a change may take, beside a million multiplications, to be measured."""
 
@@ -128,12 +131,16 @@ class BacktrackingSearch:
         outputs = substitute_terms(self._builder, parent.outputs, dict(move.replacements))
         if outputs is None:
             return None
-        return Plan(outputs, self._cost.cost(outputs), (*parent.steps, *move.steps))
+        cost = self._cost.cost(outputs)
+        if move.change >= 0:  # what the noise of costs gave a move that promises nothing must not be credited to it
+            cost = max(cost, parent.cost)
+        return Plan(outputs, cost, (*parent.steps, *move.steps))
 
     def _price(self, changes: Sequence[LocalChange]) -> list[float]:
         """The change of cost of each local change; everything not yet measured is measured in one batch.
 
-        What takes many times the work of what it replaces is not worth measuring: it costs infinity.
+        What takes many times the work of what it replaces is not worth measuring: it costs infinity. A difference that
+        is within the noise of measured costs is none.
         """
         removed = [self._cost.units(change.removed, change.kept) for change in changes]
         added = [self._cost.units(change.added, change.kept) for change in changes]
@@ -144,7 +151,7 @@ class BacktrackingSearch:
         pairs = [pair for pair, worth in zip(zip(removed, added, strict=True), hopeful, strict=True) if worth]
         self._cost.prepare(unit for pair in pairs for units in pair for unit in units)
         return [
-            self._sum(new) - self._sum(old) if worth else inf
+            _difference(self._sum(old), self._sum(new)) if worth else inf
             for old, new, worth in zip(removed, added, hopeful, strict=True)
         ]
 
@@ -153,3 +160,8 @@ class BacktrackingSearch:
 
     def _sum(self, units: Sequence[Any]) -> float:
         return sum(self._cost.known(unit) or 0.0 for unit in units)
+
+
+def _difference(old: float, new: float) -> float:
+    change = new - old
+    return change if abs(change) > NOISE * max(old, new) else 0.0

@@ -143,25 +143,33 @@ def folding_sequences(here: Neighbourhood, rewriter: Rewriter) -> Iterator[tuple
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
     at the replaced term or at its only consumer. Weights that are only prepared, as a kernel enlarged to the size of
-    another, lead somewhere where a sum takes them up, and nowhere else.
+    another, lead somewhere where a sum takes them up or where the same is done to them again.
     """
     for term in here.terms:
         if rewriter.is_constant(term):
             continue
         for step in rewriter.rewrites(term):
             if rewriter.prepares_weights(step.replacements[0][1]):
-                yield from _taken_up(here, rewriter, term, step)
+                yield from _prepared(here, rewriter, term, step)
             elif rewriter.folds_constants(step.replacements[0][1]):
                 yield from _continued(here, rewriter, term, step)
 
 
-def _taken_up(
+def _prepared(
     here: Neighbourhood, rewriter: Rewriter, term: Term, first: Step
 ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    steps: tuple[Step, ...] = (first,)
+    prepared = first.replacements[0][1]
     consumer = here.only_consumer(term)
     if isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
-        for step in rewriter.rewrites(rewriter.with_child(consumer, term, first.replacements[0][1])):
+        for step in rewriter.rewrites(rewriter.with_child(consumer, term, prepared)):
             yield (first, step), ((consumer, step.replacements[0][1]),)
+    while len(steps) < SEQUENCE_LENGTH:
+        again = next((step for step in rewriter.rewrites(prepared) if step.rule is first.rule), None)
+        if again is None:
+            return
+        steps, prepared = (*steps, again), again.replacements[0][1]
+        yield steps, ((term, prepared),)
 
 
 def _continued(
