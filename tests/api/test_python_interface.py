@@ -13,11 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 
 import taso_opt
+from sample_reports import SAMPLES
 from taso_opt.errors import InvalidInputError, RuleError, UsageError
 from taso_opt.verify.verdict import Proved, Refuted
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-from sample_records import SAMPLES
 
 HEAVY = ("cupy", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "z3")
 

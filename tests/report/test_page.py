@@ -3,18 +3,14 @@
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
+from sample_reports import AFTER, LONG, NASTY, SAMPLES, improved, mismatch
 from taso_opt.report.page import command_line, render_html
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sample_records import AFTER, LONG, NASTY, SAMPLES, improved, mismatch
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
