@@ -21,6 +21,7 @@ import terminal
 from sample_reports import SAMPLES
 from taso_opt.report.page import render_html, render_summary
 from taso_opt.report.text import print_report
+from taso_opt.spec.rule_file import read_records
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "build" / "screenshots"
@@ -40,8 +41,8 @@ COMMANDS: Mapping[str, str] = {
     "dry-run": "tasoopt optimize model.onnx --dry-run --budget 5",
     "compare": "tasoopt compare model.onnx model.opt.onnx --rounds 9",
     "explain": "tasoopt explain model.onnx --at MatMul_node_1",
-    "rules-show": "tasoopt rules show 38d94ce353c4",
-    "rules-explain": "tasoopt rules explain 38d94ce353c4",
+    "rules-show": "tasoopt rules show {rule}",
+    "rules-explain": "tasoopt rules explain {rule}",
     "rules-stats": "tasoopt rules stats",
     "verify": "tasoopt verify mine.rules",
     "cost": "tasoopt cost show --limit 5",
@@ -99,12 +100,12 @@ def prepared(folder: Path) -> Stage:
 
 def terminals(stage: Stage, chromium: Browser) -> Iterator[Path]:
     """Every command and every made-up report at every width, dark and without colour."""
-    scenes = {name: command.split() for name, command in COMMANDS.items()}
+    scenes = {name: command.format(rule=followed_rule()).split() for name, command in COMMANDS.items()}
     scenes |= {f"report-{name}": [sys.executable, __file__, "--print", name] for name in SAMPLES}
     for width in WIDTHS:
         for look, environment in LOOKS.items():
             for name, command in scenes.items():
-                told = COMMANDS.get(name, f"tasoopt optimize ({name.partition('-')[2]})")
+                told = " ".join(command) if name in COMMANDS else f"tasoopt optimize ({name.partition('-')[2]})"
                 written, _ = terminal.record(command, width, {**stage.environment, **environment}, stage.folder)
                 shots = {name: written}
                 if name == "optimize":
@@ -114,6 +115,12 @@ def terminals(stage: Stage, chromium: Browser) -> Iterator[Path]:
                     path = TARGET / "terminal" / f"{shot}-{width}-{look}.svg"
                     path.write_text(drawn, encoding="utf-8")
                     yield photograph(chromium, path, path.with_suffix(".png"), (1500, 400), "dark")
+
+
+def followed_rule() -> str:
+    """The id of the rule that docs/how-it-works.md follows."""
+    start = "(MatMul(x, y), MatMul(z, y)) = (Split(MatMul(Concat(x, z; axis=-2), y)"
+    return next(entry.identity for entry in read_records(None) if entry.text.startswith(start))
 
 
 def pages(stage: Stage, chromium: Browser) -> Iterator[Path]:

@@ -21,6 +21,8 @@ ROWS = 500
 """Lines of the terminal: so many that nothing scrolls out of it."""
 
 READ_SIZE = 65536
+SCALE = 0.75
+"""Of rich's font size, which is twice that of a page's text."""
 
 DARK = TerminalTheme(
     (22, 25, 29),
@@ -118,4 +120,16 @@ def draw(shown: Screen) -> str:
             text.append(cell.character, cell.style)
         console.print(text, crop=False, overflow="ignore")
     picture = console.export_svg(title=shown.command, theme=DARK, unique_id="terminal")
-    return re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.S).replace("Fira Code", "DejaVu Sans Mono")
+    return _standing_alone(picture)
+
+
+def _standing_alone(picture: str) -> str:
+    """The picture without fonts from elsewhere, at a size of its own."""
+    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.S)
+    picture = picture.replace("Fira Code", "DejaVu Sans Mono").replace("font-family: arial", "font-family: sans-serif")
+    return re.sub(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', _with_size, picture, count=1)
+
+
+def _with_size(found: re.Match[str]) -> str:
+    width, height = (round(float(found[at]) * SCALE) for at in (1, 2))
+    return f'width="{width}" height="{height}" {found[0]}'

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from taso_opt.cli.output import echo_lines
 from taso_opt.errors import UsageError
 
 
@@ -25,9 +26,8 @@ def show(limit: int) -> None:
 
     with CostTable() as table:
         entries = list(table.entries())
-        click.echo(f"{table.path}: {len(entries)} costs")
-    for entry in islice(entries, limit):
-        click.echo(f"{entry.seconds * 1e6:12.3f} us ± {entry.spread * 1e6:.3f}  {entry.unit}")
+    newest = (f"{e.seconds * 1e6:12.3f} us ± {e.spread * 1e6:.3f}  {e.unit}" for e in islice(entries, limit))
+    echo_lines([f"{table.path}: {len(entries)} costs", *newest])
 
 
 @command.command()
@@ -52,7 +52,7 @@ def export(output: Path | None) -> None:
 
 @command.command()
 def clear() -> None:
-    """Forget all costs; they will be measured again when they are needed."""
+    """Forget all costs: they are measured again when needed."""
     from taso_opt.cost import CostTable
 
     with CostTable() as table:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from taso_opt.cli.output import echo_lines
 from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -123,13 +124,13 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
     if as_json:
         click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))
     else:
-        click.echo(_text(rules, verdicts, kept))
+        echo_lines(_text(rules, verdicts, kept))
     if any(isinstance(verdict, Refuted) for verdict in verdicts):
         return REFUTED
     return UNKNOWN if strict and any(isinstance(verdict, Unknown) for verdict in verdicts) else 0
 
 
-def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None) -> str:
+def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None) -> list[str]:
     from taso_opt.spec.text import format_rule
     from taso_opt.verify.verdict import Proved, Refuted, Unknown
 
@@ -144,7 +145,7 @@ def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rul
                 lines.append(f"unknown     {format_rule(rule)}: {reason}")
     counts = ", ".join(f"{count} {name}" for name, count in _counts(verdicts).items())
     lines.append(counts if kept is None else f"{counts}; {len(kept)} rules in the library")
-    return "\n".join(lines)
+    return lines
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
