@@ -29,6 +29,9 @@ IMAGES = ROOT / "docs" / "images"
 WIDTHS = (80, 120)
 LOOKS: Mapping[str, Mapping[str, str]] = {"dark": {}, "plain": {"NO_COLOR": "1"}}
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+TALLEST = 14000
+"""Pixels of a page that are photographed; browsers refuse pictures that are much taller."""
+
 SCHEMES = ("light", "dark")
 RULES = """\
 MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[k, n], z[n, p]
@@ -160,7 +163,10 @@ def photograph(chromium: Browser, page: Path, picture: Path, size: tuple[int, in
     if page.suffix == ".svg":
         shown.locator("svg").screenshot(path=picture)
     else:
-        shown.screenshot(path=picture, full_page=True)
+        tall = min(int(shown.evaluate("document.documentElement.scrollHeight")), TALLEST)
+        shown.screenshot(
+            path=picture, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": max(tall, height)}
+        )
     shown.close()
     return picture
 

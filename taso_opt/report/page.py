@@ -30,6 +30,9 @@ STOPPED_BY = {
     "patience": "it had stopped gaining",
     "interrupt": "the user interrupted it",
 }
+OPEN_RULES = 5
+"""So many rules are shown unfolded: with forty of them the rest of the page would be out of sight."""
+
 NOT_OPTIONS = frozenset({"dry_run", "output"})
 
 
@@ -68,6 +71,7 @@ def render_html(record: Record) -> str:
         stopped_by=STOPPED_BY.get(record.search.stopped_by, record.search.stopped_by),
         costliest=max((max(cost.before_ms, cost.after_ms) for cost in record.costs), default=0.0),
         command=command_line(record),
+        open_rules=OPEN_RULES,
     )
 
 
