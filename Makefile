@@ -13,7 +13,7 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs bench ci clean
+.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs bench browser screenshots ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -72,6 +72,12 @@ axioms: $(INSTALLED) ## prove every axiom for all sizes and write docs/axioms.md
 
 docs: $(INSTALLED) ## build the documentation into build/site, failing on warnings
 	@$(BIN)/mkdocs build --quiet --strict
+
+browser: $(INSTALLED) ## find the Chromium that the tests open pages in, or install one
+	@$(BIN)/python scripts/browser.py
+
+screenshots: $(INSTALLED) ## draw what users see into build/screenshots: terminal, report page, documentation
+	@$(BIN)/python scripts/screenshots.py
 
 bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
 	@$(BIN)/python scripts/bench.py

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from taso_opt.report.evidence import Place, SearchPoint
 from taso_opt.report.record import Record
 
-WIDTH = 520.0
-LEFT, RIGHT = 92.0, 24.0
+WIDTH = 420.0
+LEFT, RIGHT = 86.0, 18.0
 ROW = 40.0
 CHARACTER = 6.1
 """Pixels that a character takes in the small font of the figures beside the points."""
