@@ -163,10 +163,9 @@ def photograph(chromium: Browser, page: Path, picture: Path, size: tuple[int, in
     if page.suffix == ".svg":
         shown.locator("svg").screenshot(path=picture)
     else:
-        tall = min(int(shown.evaluate("document.documentElement.scrollHeight")), TALLEST)
-        shown.screenshot(
-            path=picture, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": max(tall, height)}
-        )
+        tall = int(shown.evaluate("document.documentElement.scrollHeight"))
+        shown.set_viewport_size({"width": width, "height": max(height, min(tall, TALLEST))})
+        shown.screenshot(path=picture)
     shown.close()
     return picture
 
