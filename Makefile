@@ -10,10 +10,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-$(RUNTIME)
 OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
-CI_STEPS := lint types imports sizes test check-rules docs
+CI_STEPS := lint types imports sizes test check-rules docs first-steps
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs bench browser screenshots ci clean
+.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs first-steps bench browser screenshots ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -71,7 +71,10 @@ axioms: $(INSTALLED) ## prove every axiom for all sizes and write docs/axioms.md
 	@$(BIN)/python scripts/axiom_page.py
 
 docs: $(INSTALLED) ## build the documentation into build/site, failing on warnings
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+first-steps: $(INSTALLED) ## type what the README says in a fresh clone with an empty environment
+	@$(BIN)/python scripts/first_steps.py
 
 browser: $(INSTALLED) ## find the Chromium that the tests open pages in, or install one
 	@$(BIN)/python scripts/browser.py

@@ -1,6 +1,6 @@
 """Draws what users see: terminal output at two widths, the report's page and the documentation at two sizes.
 
-Usage: make screenshots, then look at build/screenshots. With --publish the pictures of the documentation are made anew.
+Usage: make screenshots, then look at build/screenshots. With --publish it draws the pictures that docs/ shows instead.
 """
 
 import argparse
@@ -68,7 +68,7 @@ class Stage:
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw everything, or print one made-up report for its own picture."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--publish", action="store_true", help="also write the pictures that docs/ shows")
+    parser.add_argument("--publish", action="store_true", help="draw the pictures that docs/ shows instead")
     parser.add_argument("--only", choices=("terminal", "page", "site"), help="draw only these")
     parser.add_argument("--print", dest="sample", choices=sorted(SAMPLES), help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
@@ -81,13 +81,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     with browser.opened(program) as chromium, TemporaryDirectory() as folder:
         stage = prepared(Path(folder))
+        if options.publish:
+            publish(stage, chromium)
+            return 0
         for kind, pictures in (("terminal", terminals), ("page", pages), ("site", site)):
             if options.only in (None, kind):
                 shutil.rmtree(TARGET / kind, ignore_errors=True)
                 (TARGET / kind).mkdir(parents=True)
                 print(f"{sum(1 for _ in pictures(stage, chromium))} pictures in {TARGET / kind}", flush=True)
-        if options.publish:
-            publish(stage, chromium)
     return 0
 
 
@@ -173,10 +174,14 @@ def photograph(chromium: Browser, page: Path, picture: Path, size: tuple[int, in
 def publish(stage: Stage, chromium: Browser) -> None:
     """The pictures that the documentation shows."""
     IMAGES.mkdir(exist_ok=True)
-    shutil.copy(TARGET / "terminal" / "optimize-80-dark.svg", IMAGES / "optimize.svg")
-    shown = chromium.new_page(viewport={"width": 1000, "height": 1000})
+    command = "tasoopt optimize model.onnx --report report.html"
+    written, _ = terminal.record(command.split(), WIDTHS[0], stage.environment, stage.folder)
+    drawn = terminal.draw(terminal.screen(f"$ {command}", written, WIDTHS[0]))
+    (IMAGES / "optimize.svg").write_text(drawn, encoding="utf-8")
+    shown = chromium.new_page(viewport={"width": 1100, "height": 760})
     shown.goto((stage.folder / "report.html").as_uri())
     shown.screenshot(path=IMAGES / "report.png")
+    shown.close()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import subprocess
 import termios
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pyte
@@ -116,8 +117,8 @@ def draw(shown: Screen) -> str:
     )
     for line in shown.lines:
         text = Text(no_wrap=True, end="\n")
-        for cell in line:
-            text.append(cell.character, cell.style)
+        for style, cells in groupby(line, key=lambda cell: cell.style):
+            text.append("".join(cell.character for cell in cells), style)
         console.print(text, crop=False, overflow="ignore")
     picture = console.export_svg(title=shown.command, theme=DARK, unique_id="terminal")
     return _standing_alone(picture)
