@@ -45,6 +45,7 @@ MISTAKES: Sequence[str] = (
     "verify wrong.rules",
     "verify untyped.rules",
     "verify --check text.onnx",
+    "verify wrong.rules untyped.rules --json",
     "rules show zz",
     "rules list --rules none.jsonl",
     "cost export -o .",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from pages import CLONE, FILE, PAGES, ROOT, RUN, SETUP, TYPED, name, pieces
 from taso_opt.cli.configuration import leaves
@@ -86,7 +87,8 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, shell):
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_nothing_is_shown_to_be_typed_that_is_not_run(page):
     for piece in pieces(page):
-        if piece.kind in TYPED and piece.marker != SETUP:
+        typed = piece.kind in TYPED and (piece.kind != "yaml" or recipe_lines(piece.body))
+        if typed and piece.marker != SETUP:
             assert piece.marker in (RUN, CLONE) or piece.marker.startswith(FILE), piece.body
     outside = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     assert re.findall(r"^(?:    |\t)\s*(?:\$ .*|(?:make|pip|python|tasoopt|git|npm) .*)$", outside, re.M) == []
@@ -99,6 +101,16 @@ def test_what_recipes_install_is_installed_from_the_readme_in_an_empty_environme
     ]
     installed = {shlex.join(shlex.split(line, comments=True)) for line in recipes if INSTALLS.match(line)}
     assert installed and installed <= {shlex.join(shlex.split(command)) for command in typed}
+
+
+def test_what_recipes_name_of_this_repository_is_there():
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    recipes = [piece.body for piece in pieces(ROOT / "docs" / "ci.md") if piece.kind == "yaml"]
+    inputs = set(yaml.safe_load(next(body for body in recipes if "/tasoopt@" in body))[0]["with"])
+    assert inputs and inputs <= set(action["inputs"])
+    named = yaml.safe_load(next(body for body in recipes if "repos:" in body))["repos"][0]["hooks"]
+    assert {hook["id"] for hook in named} == {hook["id"] for hook in hooks}
 
 
 def mentioned(start):
