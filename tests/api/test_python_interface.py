@@ -1,7 +1,9 @@
 """The Python functions: values come back, nothing is printed, nothing is left behind, bad input is one sentence."""
 
+import inspect
 import io
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -241,3 +243,20 @@ def test_the_report_is_saved_by_its_suffix(chain, tmp_path):
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     with pytest.raises(UsageError, match=r"expected --report FILE\.html or FILE\.json, found 'report\.txt'"):
         result.save_report(tmp_path / "report.txt")
+
+
+@pytest.mark.parametrize("name", [name for name in taso_opt.__all__ if callable(getattr(taso_opt, name))])
+def test_every_parameter_and_every_public_attribute_is_explained(name):
+    """A docstring names each parameter; each public method and property has one."""
+    thing = getattr(taso_opt, name)
+    assert thing.__doc__.strip().splitlines()[0].endswith((".", ":"))
+    if inspect.isclass(thing):
+        members = [one for attribute, one in vars(thing).items() if not attribute.startswith("_") and callable(one)]
+        members += [one for one in vars(thing).values() if isinstance(one, property)]
+        assert members and all(one.__doc__ and one.__doc__.strip().endswith(".") for one in members)
+        return
+    signature = inspect.signature(thing)
+    assert signature.return_annotation is not inspect.Signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not inspect.Parameter.empty
+        assert re.search(rf"\b{parameter.name}\b", thing.__doc__), parameter.name

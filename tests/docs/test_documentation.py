@@ -1,5 +1,6 @@
 """What the documentation tells people to type works, and prints what it shows: see scripts/pages.py for the marks."""
 
+import json
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from pages import CLONE, FILE, PAGES, ROOT, RUN, SETUP, TYPED, name, pieces
 from taso_opt.cli.configuration import leaves
@@ -65,7 +67,7 @@ def recipe_lines(body):
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the commands are typed into bash")
 @pytest.mark.parametrize("page", WITH_SOMETHING_TO_RUN, ids=name)
-def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, shell):
+def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, shell, tmp_path, report_schema):
     for piece in pieces(page):
         if piece.marker == RUN and piece.kind == "python":
             result = shell(piece.body, (sys.executable, "-c"))
@@ -82,6 +84,8 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, shell):
                 result = shell(command)
                 assert result.returncode == 0, f"{command}\n{result.stdout}"
                 assert matches(shown, result.stdout), f"{command}\nprints\n{result.stdout}\nbut is shown with\n{shown}"
+    for written in tmp_path.glob("report*.json"):
+        Draft202012Validator(report_schema).validate(json.loads(written.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
