@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from taso_opt.cli.output import echo_lines
 from taso_opt.errors import UsageError
+
+if TYPE_CHECKING:
+    from taso_opt.cost.table import CostEntry
 
 
 @click.group()
@@ -26,8 +31,13 @@ def show(limit: int) -> None:
 
     with CostTable() as table:
         entries = list(table.entries())
-    newest = (f"{e.seconds * 1e6:12.3f} us ± {e.spread * 1e6:.3f}  {e.unit}" for e in islice(entries, limit))
-    echo_lines([f"{table.path}: {len(entries)} costs", *newest])
+    echo_lines([f"{table.path}: {len(entries)} costs", *map(_line, islice(entries, limit))])
+
+
+def _line(entry: CostEntry) -> str:
+    if math.isinf(entry.seconds):
+        return f"{'not runnable':>23}  {entry.unit}"
+    return f"{entry.seconds * 1e6:12.3f} us ± {entry.spread * 1e6:<5.3f}  {entry.unit}"
 
 
 @command.command()

@@ -260,3 +260,18 @@ def test_every_parameter_and_every_public_attribute_is_explained(name):
     for parameter in signature.parameters.values():
         assert parameter.annotation is not inspect.Parameter.empty
         assert re.search(rf"\b{parameter.name}\b", thing.__doc__), parameter.name
+
+
+def test_an_interrupted_search_ends_with_the_best_found_checked_and_measured(chain):
+    heard = []
+
+    def progress(message):
+        heard.append(message)
+        if sum(line.startswith("searching") for line in heard) == 2 and message.startswith("searching"):
+            raise KeyboardInterrupt
+
+    result = taso_opt.optimize(chain, progress=progress)
+    assert result.report.search.stopped_by == "interrupt"
+    assert result.report.speedup is not None and all(output.agrees for output in result.report.outputs)
+    at = heard.index("interrupted: checking the best plan found so far; a second interrupt gives up")
+    assert any(line.startswith("timing the fastest candidate") for line in heard[at:])

@@ -87,3 +87,30 @@ def test_what_is_too_wide_for_a_terminal_is_broken_between_words(tmp_path):
     assert max(map(len, piped.splitlines())) > 60
     assert " ".join(piped.split()) == " ".join(" ".join(lines).split())
     assert lines[1].startswith("    ") and not lines[1].startswith("     ")
+
+
+def test_ctrl_c_ends_the_program_with_one_line_and_nothing_written(model):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "taso_opt", "optimize", str(model)]
+    environment = {**os.environ, "TASOOPT_CACHE": str(model.parent / "cache"), "TERM": "xterm"}
+    take_over = (
+        "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", take_over, *command],
+        stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    heard, pressed = b"", False
+    while True:
+        try:
+            heard += os.read(ours, 65536)
+        except OSError:
+            break
+        if b"reading the model" in heard and not pressed:
+            os.write(ours, b"\x03")
+            pressed = True
+    os.close(ours)
+    assert pressed and process.wait() == 130
+    assert terminal.screen("", heard, 80).text.splitlines()[-1] == "tasoopt: error: interrupted"
+    assert b"Traceback" not in heard and not (model.parent / "small.opt.onnx").exists()
