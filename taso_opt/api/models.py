@@ -66,21 +66,14 @@ def optimize(
     Raises UsageError for wrong options, InvalidInputError for what is no model, UnsupportedError when no runtime can
     run here, MismatchError when a rewritten model computes something else; nothing is written then.
     """
+    settings = OptimizeSettings(
+        force=force, device=device, threads=threads, budget=budget, alpha=alpha, seed=seed, dry_run=dry_run
+    )
+    library = None if rules is None else Path(rules)
+    settings = replace(settings, rules=library, fp_class=_class(fp_class), dims=dict(dims or {}))
     with _Workplace() as place:
-        settings = OptimizeSettings(
-            output=place.folder / "result.onnx" if output is None else Path(output),
-            force=force,
-            rules=None if rules is None else Path(rules),
-            device=device,
-            threads=threads,
-            budget=budget,
-            alpha=alpha,
-            fp_class=_class(fp_class),
-            dims=dict(dims or {}),
-            inputs=place.samples(inputs),
-            seed=seed,
-            dry_run=dry_run,
-        )
+        target = place.folder / "result.onnx" if output is None else Path(output)
+        settings = replace(settings, output=target, inputs=place.samples(inputs))
         return _optimized(place, model, _checked(settings), output, progress or _log)
 
 
