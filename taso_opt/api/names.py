@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from taso_opt.core.term import Apply, Term, children, postorder
 from taso_opt.onnx_io import Model
 from taso_opt.rewrite.apply import substitute_terms
@@ -59,11 +57,18 @@ class Names:
 
     def share(self, term: Term) -> float:
         """From 0 at the inputs to 1 where the model is deepest: where the term, or what it stands on, stands."""
-        found: dict[Term, int] = {}
-        for part in postorder((term,)):
+        stack = [term]
+        while stack:
+            part = stack[-1]
             known = self._levels.get(self._original.get(part, part))
-            found[part] = max((found[child] for child in children(part)), default=0) if known is None else known
-        return found[term] / self._deepest
+            missing = [child for child in children(part) if child not in self._levels] if known is None else []
+            if missing:
+                stack.extend(missing)
+                continue
+            self._levels[stack.pop()] = (
+                max((self._levels[child] for child in children(part)), default=0) if known is None else known
+            )
+        return self._levels[term] / self._deepest
 
     def _take_pending(self) -> None:
         """Rebuild everything as the steps so far leave it; names are lost where that is too much or not possible."""
@@ -82,7 +87,7 @@ class Names:
             self._original.setdefault(term, original)
 
 
-def _levels(model: Model) -> Mapping[Term, int]:
+def _levels(model: Model) -> dict[Term, int]:
     """For each term of the model how many nodes stand at most between it and the inputs, itself included."""
     levels: dict[Term, int] = {}
     for term in postorder(model.graph.outputs):
