@@ -10,10 +10,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-$(RUNTIME)
 OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
-CI_STEPS := lint types imports sizes test check-rules docs
+CI_STEPS := lint types imports sizes test check-rules docs first-steps
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs bench ci clean
+.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs first-steps bench browser screenshots release ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -71,7 +71,19 @@ axioms: $(INSTALLED) ## prove every axiom for all sizes and write docs/axioms.md
 	@$(BIN)/python scripts/axiom_page.py
 
 docs: $(INSTALLED) ## build the documentation into build/site, failing on warnings
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+first-steps: $(INSTALLED) ## type what the README says in a fresh clone with an empty environment
+	@$(BIN)/python scripts/first_steps.py
+
+browser: $(INSTALLED) ## find the Chromium that the tests open pages in, or install one
+	@$(BIN)/python scripts/browser.py
+
+screenshots: $(INSTALLED) ## draw what users see into build/screenshots: terminal, report page, documentation
+	@$(BIN)/python scripts/screenshots.py
+
+release: $(INSTALLED) ## build, check and try out the files of a release; uploads and tags nothing
+	@$(BIN)/python scripts/release.py
 
 bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
 	@$(BIN)/python scripts/bench.py
@@ -83,4 +95,4 @@ ci: $(INSTALLED) ## all checks, as continuous integration runs them
 	done
 
 clean: ## remove the environment, caches and build products
-	@rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -58,7 +58,7 @@ What is refused is an opset, an IR version or an operator that this version of t
 FIDELITY = """
 ## What survives
 
-{features} features, one test each ([test_matrix.py](../{path})): a model with the feature, in which the rules rewrite
+{features} features, one test each (`{path}`): a model with the feature, in which the rules rewrite
 something beside it; what is written is checked, run and compared with the original.
 
 | feature | models | survives |

@@ -1,5 +1,7 @@
 """Writes the texts that users see and scripts rely on to tests/golden/: help, wording of errors, fields of reports.
 
+docs/commands.md is made of the help texts as well.
+
 Usage: make golden, then read the difference before you commit it.
 """
 
@@ -19,7 +21,8 @@ import click
 from taso_opt.cli import main as tasoopt
 from taso_opt.cli.root import group
 
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN, PAGE = ROOT / "tests" / "golden", ROOT / "docs" / "commands.md"
 COLUMNS = "100"
 
 MISTAKES: Sequence[str] = (
@@ -45,6 +48,7 @@ MISTAKES: Sequence[str] = (
     "verify wrong.rules",
     "verify untyped.rules",
     "verify --check text.onnx",
+    "verify wrong.rules untyped.rules --json",
     "rules show zz",
     "rules list --rules none.jsonl",
     "cost export -o .",
@@ -57,6 +61,39 @@ FILES: Mapping[str, str] = {
     "wrong.rules": "Relu(x) = Tanh( where x[*b]\n",
     "untyped.rules": "Relu(x) = Relu(x)\n",
 }
+
+
+HEAD = """\
+# Commands
+
+Written by `make golden` from the help texts; do not edit. [Files and variables](configuration.md) can change
+the defaults. Results go to stdout; progress goes to stderr and is silent when that is not a terminal.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done, also when the answer is "unchanged" |
+| 1 | a negative answer: refuted, outputs differ, slower |
+| 2 | wrong usage |
+| 3 | an input that cannot be read or is not valid |
+| 4 | something needed is not available here, or the runtime refused the model |
+| 5 | unknown, with `--strict` |
+| 70 | an internal error: please report it, with what `TASOOPT_TRACEBACK=1` shows |
+| 130 | interrupted |
+
+An error is one line on stderr: what was expected, what was found, where. A reader that goes away, as in
+`tasoopt rules list | head`, ends the program quietly with 141, as the shell's own tools end.
+"""
+
+
+def commands_page() -> str:
+    """The page that shows the help of every command."""
+    parts = [HEAD]
+    for words in commands(group, ()):
+        level = "#" * (2 + (len(words) > 1))
+        parts.append(f"{level} {' '.join(('tasoopt', *words))}\n\n```text\n{help_of(words)}```\n")
+    return "\n".join(parts)
 
 
 def golden_texts() -> dict[str, str]:
@@ -124,7 +161,8 @@ def main() -> int:
         path = GOLDEN / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    print(f"{len(texts)} files in {GOLDEN}")
+    PAGE.write_text(commands_page(), encoding="utf-8")
+    print(f"{len(texts)} files in {GOLDEN}, and {PAGE.relative_to(ROOT)}")
     return 0
 
 

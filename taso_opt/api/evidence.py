@@ -39,12 +39,13 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
     drawn: Counter[str] = Counter()
     found = []
     for number, step in enumerate(steps, start=1):
+        names.follow(step)
         before, after = (tuple(pair[side] for pair in step.replacements) for side in (0, 1))
         rule = step.rule.rule.name
         wanted = drawn.total() < MOST_DRAWN and drawn[rule] < MOST_DRAWN_OF_A_RULE
         drawn[rule] += wanted
         drawings = draw_change(before, after, names.name, model.builder.types) if wanted else (None, None)
-        replaced = tuple(dict.fromkeys(names.node(term) for term in before))[:MOST_NAMES]
+        replaced = tuple(dict.fromkeys(names.node(term) for term in sorted(before, key=names.rank)))[:MOST_NAMES]
         gain = _gain(cost, before, after)
         position = max(names.share(term) for term in before)
         found.append(Place(number, rule, replaced, len(before), position, gain, *drawings))

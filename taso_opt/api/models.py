@@ -56,25 +56,24 @@ def optimize(
     """Find a faster equivalent of a model (a file or a ModelProto), proved, compared and measured on this machine.
 
     The result is in `Result.model`, the original where nothing was gained, and is written to `output` where that is
-    given. `budget` is in seconds; the options are those of `tasoopt optimize`. Raises UsageError for wrong options,
-    InvalidInputError for what is no model, UnsupportedError when no runtime can run here, MismatchError when a
-    rewritten model computes something else; nothing is written then.
+    given; `force` replaces a file there. What is used: the `rules` of a file in place of the shipped ones, up to the
+    floating-point class `fp_class`; the `device` (auto, cpu or cuda) with so many `threads` (0: the runtime's choice);
+    for symbolic dims the sizes in `dims`; for the check and the timing the arrays in `inputs` by name, random ones of
+    the `seed` for what is not there. The search takes at most `budget` seconds and passes through graphs up to `alpha`
+    times as costly as the best. With `dry_run` it ends with the search. `progress` takes each line that says what is
+    being done; without it they go to the log.
+
+    Raises UsageError for wrong options, InvalidInputError for what is no model, UnsupportedError when no runtime can
+    run here, MismatchError when a rewritten model computes something else; nothing is written then.
     """
+    settings = OptimizeSettings(
+        force=force, device=device, threads=threads, budget=budget, alpha=alpha, seed=seed, dry_run=dry_run
+    )
+    library = None if rules is None else Path(rules)
+    settings = replace(settings, rules=library, fp_class=_class(fp_class), dims=dict(dims or {}))
     with _Workplace() as place:
-        settings = OptimizeSettings(
-            output=place.folder / "result.onnx" if output is None else Path(output),
-            force=force,
-            rules=None if rules is None else Path(rules),
-            device=device,
-            threads=threads,
-            budget=budget,
-            alpha=alpha,
-            fp_class=_class(fp_class),
-            dims=dict(dims or {}),
-            inputs=place.samples(inputs),
-            seed=seed,
-            dry_run=dry_run,
-        )
+        target = place.folder / "result.onnx" if output is None else Path(output)
+        settings = replace(settings, output=target, inputs=place.samples(inputs))
         return _optimized(place, model, _checked(settings), output, progress or _log)
 
 
@@ -92,8 +91,9 @@ def compare(
 ) -> Comparison:
     """Whether two models with the same inputs compute the same, and which one is faster by how much.
 
-    The speed-up is the time of the first divided by the time of the second, with the first against itself as the
-    control. Raises what `optimize` raises, but for MismatchError: `Comparison.agrees` says whether they agree.
+    The speed-up is the time of the `first` divided by the time of the `second`, with the first against itself as the
+    control, over so many `rounds` in turns. `device`, `threads`, `dims`, `inputs`, `seed` and `progress` are those of
+    `optimize`. Raises what `optimize` raises, but for MismatchError: `Comparison.agrees` says whether they agree.
     """
     with _Workplace() as place:
         paths = place.path(first), place.path(second)
@@ -113,9 +113,10 @@ def explain(
     dims: Mapping[str, int] | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
-    """Which rules fit a node, named by its name or by a value that it gives, and why each of the others does not.
+    """Which rules fit a `node` of a `model`, named by its name or by a value that it gives, and why others do not.
 
-    Raises UsageError for a node that the model does not have, and what `optimize` raises for a bad model.
+    `rules`, `device`, `threads`, `fp_class`, `dims` and `progress` are those of `optimize`. Raises UsageError for a
+    node that the model does not have, and what `optimize` raises for a bad model.
     """
     with _Workplace() as place:
         settings = OptimizeSettings(

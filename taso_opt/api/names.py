@@ -1,40 +1,97 @@
-"""What the terms of a rewritten graph are called in the model's file."""
+"""What the terms of a graph are called in the model's file, also after steps have rewritten what they stand on."""
 
 from __future__ import annotations
 
 from taso_opt.core.term import Apply, Term, children, postorder
 from taso_opt.onnx_io import Model
+from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.steps import Step
+
+MOST_WORK = 500_000
+"""Terms that are rebuilt to follow names through steps; many steps in a large model lose their names behind that."""
 
 
 class Names:
-    """Names of terms in the model's file, and how far from the inputs they stand."""
+    """Names of terms in the model's file, and how far from the inputs they stand.
+
+    A step makes new terms of all that stands on what it replaces. `follow` keeps account of them, so that a node keeps
+    its name although its operands have become others.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._rank = {node: at for at, node in enumerate(model.order, start=1)}
-        self._share: dict[Term, float] = {}
+        self._levels = _levels(model)
+        self._deepest = max(self._levels.values(), default=1) or 1
+        self._originals = tuple(model.origin)
+        self._now, self._outputs = self._originals, tuple(model.graph.outputs)
+        self._graph = frozenset(postorder(self._outputs))
+        self._original: dict[Term, Term] = {term: term for term in self._originals}
+        self._pending: dict[Term, Term] = {}
+        self._work = 0
+
+    def follow(self, step: Step) -> None:
+        """Go to the graph in which the step was taken: steps on one graph are taken at once."""
+        if any(before not in self._graph for before, _ in step.replacements):
+            self._take_pending()
+        self._pending.update(step.mapping)
 
     def name(self, term: Term) -> str | None:
         """The name of the value in the file, None for a term that the search made."""
-        origin = self._model.origin.get(term)
+        origin = self._model.origin.get(self._original.get(term, term))
         return None if origin is None else origin.value
 
     def node(self, term: Term) -> str:
         """The name of the node, or of its value where the node has none; what it is for a term of the search."""
-        origin = self._model.origin.get(term)
+        origin = self._model.origin.get(self._original.get(term, term))
         if origin is None:
             return f"{term.operator} of an earlier step" if isinstance(term, Apply) else "part of an earlier step"
         if origin.node is None:
             return origin.value
         return self._model.proto.graph.node[origin.node].name or origin.value
 
+    def rank(self, term: Term) -> int:
+        """Where the node stands in the file; behind all others for a term of the search."""
+        origin = self._model.origin.get(self._original.get(term, term))
+        missing = len(self._model.proto.graph.node)
+        return missing if origin is None or origin.node is None else origin.node
+
     def share(self, term: Term) -> float:
-        """From 0 at the inputs to 1 at the last node: where the term, or the last node below it, stands."""
-        for part in postorder((term,)):
-            if part not in self._share:
-                origin = self._model.origin.get(part)
-                if origin is not None and origin.node is not None:
-                    self._share[part] = self._rank[origin.node] / len(self._rank)
-                else:
-                    self._share[part] = max((self._share[child] for child in children(part)), default=0.0)
-        return self._share[term]
+        """From 0 at the inputs to 1 where the model is deepest: where the term, or what it stands on, stands."""
+        stack = [term]
+        while stack:
+            part = stack[-1]
+            known = self._levels.get(self._original.get(part, part))
+            missing = [child for child in children(part) if child not in self._levels] if known is None else []
+            if missing:
+                stack.extend(missing)
+                continue
+            self._levels[stack.pop()] = (
+                max((self._levels[child] for child in children(part)), default=0) if known is None else known
+            )
+        return self._levels[term] / self._deepest
+
+    def _take_pending(self) -> None:
+        """Rebuild everything as the steps so far leave it; names are lost where that is too much or not possible."""
+        roots = (*self._now, *self._outputs)
+        self._work += len(self._graph) + len(self._now)
+        made = substitute_terms(self._model.builder, roots, self._pending) if self._work <= MOST_WORK else None
+        self._pending = {}
+        if made is None:
+            self._original = {term: term for term in self._originals}
+            self._graph = frozenset()
+            self._work = MOST_WORK
+            return
+        self._now, self._outputs = made[: len(self._now)], made[len(self._now) :]
+        self._graph = frozenset(postorder(self._outputs))
+        for original, term in zip(self._originals, self._now, strict=True):
+            self._original.setdefault(term, original)
+
+
+def _levels(model: Model) -> dict[Term, int]:
+    """For each term of the model how many nodes stand at most between it and the inputs, itself included."""
+    levels: dict[Term, int] = {}
+    for term in postorder(model.graph.outputs):
+        origin = model.origin.get(term)
+        below = max((levels[child] for child in children(term)), default=0)
+        levels[term] = below + (origin is not None and origin.node is not None)
+    return levels

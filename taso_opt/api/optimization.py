@@ -126,11 +126,17 @@ def search(job: Job) -> tuple[SearchResult, CostModel]:
 
     def report(best: Plan, expanded: int) -> None:
         left = max(0.0, end - time.monotonic())
-        job.tell(f"searching: {expanded} graphs expanded, best predicted {best.cost * 1e3:.3f} ms, {left:.0f} s left")
+        graphs = "1 graph" if expanded == 1 else f"{expanded} graphs"
+        job.tell(f"searching: {graphs} expanded, best predicted {best.cost * 1e3:.3f} ms, {left:.0f} s left")
 
-    job.tell("measuring what the model's kernels cost, where that is not known yet")
+    def measuring(count: int) -> None:
+        kernels = "1 kernel" if count == 1 else f"{count} kernels"
+        job.tell(f"measuring {kernels} whose cost is not known yet")
+
+    job.tell("looking up what the model's kernels cost")
     with CostTable() as table:
-        cost = CostModel(bound, table, Measurer(job.process, job.run, job.info, weight_bytes(model)), model.opset)
+        measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
+        cost = CostModel(bound, table, measurer, model.opset, measuring)
         rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)
         finder = BacktrackingSearch(model.builder, rewriter, cost, spellable(model), settings.alpha, limits)
@@ -148,7 +154,7 @@ def _decided(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Rec
 
 def _contest(job: Job, draft: Record, plans: Sequence[Plan], cost: CostModel) -> Record:
     """Compare and time the plans' models against the original as a whole, and write the winner."""
-    job.tell("measuring the best candidates against the original")
+    job.tell("writing the best candidates")
     try:
         finals = _finals(job, plans)
     except UnsupportedError as error:
@@ -193,7 +199,7 @@ def _finals(job: Job, plans: Sequence[Plan]) -> Finals:
         candidates = [Path(folder) / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, place in zip(plans, candidates, strict=True):
             save_atomically(_rewritten(model, plan), place, original=path, durable=False)
-        return hold_finals(job.process, original, candidates, feeds, timing, job.run)
+        return hold_finals(job.process, original, candidates, feeds, timing, job.run, job.tell)
 
 
 def _rewritten(model: Model, plan: Plan) -> ModelProto:

@@ -33,8 +33,10 @@ def generate(
 ) -> list[str]:
     """Candidate equations between terms over the operators (all by default), sorted by size and text.
 
-    Each has the same values on random inputs; nothing is proved yet, `verify` takes them as they are. More than one
-    job needs the `if __name__ == "__main__"` guard in the calling script. Raises UsageError for wrong options.
+    Each side has at most `max_ops` of the `operators`. Both have the same values on random inputs of the `seed`;
+    nothing is proved yet, `verify` takes them as they are. More than one of `jobs` (processes) needs the `if __name__
+    == "__main__"` guard in the calling script. `progress` takes each line that says what is being done. Raises
+    UsageError for wrong options.
     """
     from taso_opt.generate import GenerateSettings
     from taso_opt.generate import generate as discover
@@ -51,7 +53,8 @@ def verify(
     """Each equation with its verdict: Proved, Refuted with a counterexample, or Unknown with a reason.
 
     `equations` is one equation in text form (`Relu(Relu(x)) = Relu(x) where x[*b]`), several of them, or the Path of a
-    file with one a line. Raises RuleError for an equation that cannot be read.
+    file with one a line. `jobs` is the number of processes; `progress` takes each line that says what is being done.
+    Raises RuleError for an equation that cannot be read.
     """
     rules = _rules(equations)
     with Crew(jobs) as crew:
@@ -62,7 +65,8 @@ def verify(
 def verify_library(path: str | Path | None = None, *, jobs: int = 1, progress: Progress | None = None) -> CheckResult:
     """Check every proof of a rule library again, of the one that ships with the tool when `path` is None.
 
-    Raises RuleError when a line is no rule with a certificate; what fails a check is in the result.
+    `jobs` is the number of processes; `progress` takes each line that says what is being done. Raises RuleError when a
+    line is no rule with a certificate; what fails a check is in the result.
     """
     return check_library(None if path is None else Path(path), load_specs(), jobs, progress or _log)
 

@@ -8,19 +8,22 @@ from typing import Any
 
 import click
 
-from taso_opt.cli.optimize import parse_dims
+from taso_opt.cli.optimize import DEVICE, DIM, SEED, THREADS, parse_dims
+from taso_opt.cli.output import echo_lines
 from taso_opt.cli.progress import stderr_progress
+
+ROUNDS = "How often both are timed in turns."
 
 
 @click.command()
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="0: the runtime's choice.")
-@click.option("--rounds", type=click.IntRange(3, 1000), default=30, show_default=True, help="Interleaved rounds.")
-@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
+@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
+@click.option("--rounds", type=click.IntRange(3, 1000), default=30, show_default=True, metavar="N", help=ROUNDS)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=DIM)
 @click.option("--inputs", type=click.Path(path_type=Path), help="Sample inputs: an .npz file, or a folder.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=SEED)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
 def command(first: Path, second: Path, dims: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Run FIRST and SECOND on the same inputs: say whether the outputs agree and which model is faster.
@@ -38,5 +41,5 @@ def command(first: Path, second: Path, dims: tuple[str, ...], as_json: bool, **o
     else:
         from taso_opt.report.text import comparison_lines
 
-        click.echo("\n".join(comparison_lines(comparison)))
+        echo_lines(comparison_lines(comparison))
     return 0 if comparison.agrees else 1

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from taso_opt.cli.output import echo_lines
 from taso_opt.errors import UsageError
+
+if TYPE_CHECKING:
+    from taso_opt.cost.table import CostEntry
 
 
 @click.group()
@@ -25,9 +31,13 @@ def show(limit: int) -> None:
 
     with CostTable() as table:
         entries = list(table.entries())
-        click.echo(f"{table.path}: {len(entries)} costs")
-    for entry in islice(entries, limit):
-        click.echo(f"{entry.seconds * 1e6:12.3f} us ± {entry.spread * 1e6:.3f}  {entry.unit}")
+    echo_lines([f"{table.path}: {len(entries)} costs", *map(_line, islice(entries, limit))])
+
+
+def _line(entry: CostEntry) -> str:
+    if math.isinf(entry.seconds):
+        return f"{'not runnable':>23}  {entry.unit}"
+    return f"{entry.seconds * 1e6:12.3f} us ± {entry.spread * 1e6:<5.3f}  {entry.unit}"
 
 
 @command.command()
@@ -52,7 +62,7 @@ def export(output: Path | None) -> None:
 
 @command.command()
 def clear() -> None:
-    """Forget all costs; they will be measured again when they are needed."""
+    """Forget all costs: they are measured again when needed."""
     from taso_opt.cost import CostTable
 
     with CostTable() as table:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from taso_opt import __version__
+from taso_opt.cli.output import echo_lines
 from taso_opt.errors import TasoError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def command(as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(diagnosis.document(), indent=2))
     else:
-        click.echo("\n".join(lines(diagnosis)))
+        echo_lines(lines(diagnosis))
     return 0 if diagnosis.runtime is not None else UnsupportedError.exit_code
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from taso_opt.cli.optimize import FP_CLASS, FP_CLASSES, parse_dims
+from taso_opt.cli.optimize import DEVICE, DIM, FP_CLASS, FP_CLASSES, THREADS, parse_dims
+from taso_opt.cli.output import echo_lines
 from taso_opt.cli.progress import stderr_progress
 from taso_opt.core.rule import FpClass
 
@@ -18,10 +19,10 @@ from taso_opt.core.rule import FpClass
 @click.option("--at", "node", required=True, metavar="NODE", help="The name of a node, or of a value that it gives.")
 @click.option("--all", "with_all", is_flag=True, help="Also every rule that expects other operators.")
 @click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="0: the runtime's choice.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
+@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
 @click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
-@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=DIM)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
 def command(
     model: Path, node: str, with_all: bool, fp_class: str, dims: tuple[str, ...], as_json: bool, **options: Any
@@ -42,4 +43,4 @@ def command(
         return
     from taso_opt.report.explained import explanation_lines
 
-    click.echo("\n".join(explanation_lines(explanation, with_all)))
+    echo_lines(explanation_lines(explanation, with_all))

@@ -14,6 +14,11 @@ from taso_opt.errors import MismatchError, UsageError
 if TYPE_CHECKING:
     from taso_opt.report.record import Record
 
+DEVICE = "Where the model runs; auto: what `tasoopt doctor` names."
+THREADS = "Threads of the runtime; 0: its own choice."
+SEED = "Seed of the random inputs."
+DIM = "A size for a symbolic dim, to measure with; once for each."
+BUDGET = "Time for the search."
 ALPHA = "How much worse than the best a graph may be and still be explored."
 FP_CLASS = "The loosest floating-point class of rules to use."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
@@ -40,18 +45,18 @@ def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it [MODEL with .opt.onnx].")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="0: the runtime's choice.")
-@click.option("--budget", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for the search.")
-@click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, help=ALPHA)
-@click.option("--objective", type=click.Choice(["latency"]), default="latency", show_default=True)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
+@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
+@click.option("--budget", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS", help=BUDGET)
+@click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, metavar="A", help=ALPHA)
+@click.option("--objective", type=click.Choice(["latency"]), default="latency", help="What is to be small.")
 @click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
-@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A number for a symbolic dim.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=DIM)
 @click.option("--inputs", type=click.Path(path_type=Path), help="Your own sample inputs: an .npz file, or a folder.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=SEED)
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help=REPORT)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
-@click.option("--dry-run", is_flag=True, help="Search, but measure and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write no model.")
 def command(
     model: Path, fp_class: str, dims: tuple[str, ...], reports: tuple[Path, ...], as_json: bool, **options: Any
 ) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from taso_opt.cli.output import echo_lines
 from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,20 +41,7 @@ def list_rules(path: Path | None) -> None:
 @rules_option
 def show(identity: str, path: Path | None) -> None:
     """Draw one rule and print its proof; ID may be the beginning of an id."""
-    from taso_opt.report.tree import rule_lines
-
-    rule = _find(_read(path), identity)
-    equation, types = _text(rule).split(" where ")
-    click.echo(f"rule    {rule.name}\nsays    {equation}\nwhere   {types}\nclass   {rule.fp_class}")
-    if rule.certificate is not None:
-        click.echo(f"axioms  {', '.join(rule.certificate.axioms) or 'none'}")
-    click.echo()
-    click.echo("\n".join(rule_lines(rule)))
-    if rule.certificate is None:
-        return
-    click.echo(f"\nproved by {rule.certificate.engine}, with the specifications {rule.certificate.specs}, from")
-    _print_axioms(rule)
-    click.echo("\n`tasoopt verify --check` makes the proof again.")
+    echo_lines(_shown(_find(_read(path), identity)))
 
 
 @command.command()
@@ -60,53 +49,77 @@ def show(identity: str, path: Path | None) -> None:
 @rules_option
 def explain(identity: str, path: Path | None) -> None:
     """Why one rule is true and where it applies, in words; ID may be the beginning of an id."""
-    from taso_opt.verify.explain import FP_CLASSES, preconditions
-
-    rule = _find(_read(path), identity)
-    click.echo(f"{_text(rule).split(' where ')[0]}\n\nIt applies where")
-    for condition in preconditions(rule):
-        click.echo(f"  - {condition}")
-    click.echo(f"\nFloating point: {rule.fp_class}, {FP_CLASSES[rule.fp_class]}\n\nIt follows from")
-    _print_axioms(rule)
+    echo_lines(_explained(_find(_read(path), identity)))
 
 
 @command.command()
 @rules_option
 def stats(path: Path | None) -> None:
     """How many rules there are, by floating-point class, size, outputs and operator."""
-    from taso_opt.core.term import Apply, postorder
-
-    rules = _read(path)
-    click.echo(f"rules      {len(rules)}, {sum(1 for _ in rules.directed())} with direction")
-    _print_counts("class", Counter(str(rule.fp_class) for rule in rules))
-    _print_counts("operators", Counter(str(rule.size) for rule in rules))
-    _print_counts("outputs", Counter(str(len(rule.source)) for rule in rules))
-    used: Counter[str] = Counter()
-    for rule in rules:
-        used.update({term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)})
-    _print_counts("mentions", used)
+    echo_lines(_counted(_read(path)))
 
 
-def _print_axioms(rule: Rule) -> None:
+def _shown(rule: Rule) -> Iterator[str]:
+    from taso_opt.report.tree import rule_lines
+
+    equation, types = _text(rule).split(" where ")
+    yield from (f"rule    {rule.name}", f"says    {equation}", f"where   {types}", f"class   {rule.fp_class}")
+    if rule.certificate is not None:
+        yield f"axioms  {', '.join(rule.certificate.axioms) or 'none'}"
+    yield ""
+    yield from rule_lines(rule)
+    if rule.certificate is None:
+        return
+    yield ""
+    yield f"proved by {rule.certificate.engine}, with the specifications {rule.certificate.specs}, from"
+    yield from _axioms(rule)
+    yield ""
+    yield "`tasoopt verify --check` makes the proof again."
+
+
+def _explained(rule: Rule) -> Iterator[str]:
+    from taso_opt.verify.explain import FP_CLASSES, preconditions
+
+    yield from (_text(rule).split(" where ")[0], "", "It applies where")
+    for condition in preconditions(rule):
+        yield f"  - {condition}"
+    yield from ("", f"Floating point: {rule.fp_class}, {FP_CLASSES[rule.fp_class]}", "", "It follows from")
+    yield from _axioms(rule)
+
+
+def _axioms(rule: Rule) -> Iterator[str]:
     """The axioms that the proof of a rule uses, each with some of what it states."""
     from taso_opt.spec import load_specs
     from taso_opt.verify.explain import statements
 
     names = rule.certificate.axioms if rule.certificate is not None else ()
     if not names:
-        click.echo("  - the meanings of its operators, equal for all real numbers, one element at a time")
+        yield "  - the meanings of its operators, equal for all real numbers, one element at a time"
     library = load_specs()
     for name in names:
-        click.echo(f"  - {name}")
+        yield f"  - {name}"
         stated = statements(library, name)
         for statement in stated[:MAX_STATEMENTS]:
-            click.echo(f"      {statement}")
+            yield f"      {statement}"
         if len(stated) > MAX_STATEMENTS:
-            click.echo(f"      and {len(stated) - MAX_STATEMENTS} more of the same form")
+            yield f"      and {len(stated) - MAX_STATEMENTS} more of the same form"
 
 
-def _print_counts(what: str, counts: Counter[str]) -> None:
-    click.echo(f"{what:<9}  " + ", ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
+def _counted(rules: RuleSet) -> Iterator[str]:
+    from taso_opt.core.term import Apply, postorder
+
+    yield f"rules      {len(rules)}, {sum(1 for _ in rules.directed())} with direction"
+    yield _counts("class", Counter(str(rule.fp_class) for rule in rules))
+    yield _counts("operators", Counter(str(rule.size) for rule in rules))
+    yield _counts("outputs", Counter(str(len(rule.source)) for rule in rules))
+    used: Counter[str] = Counter()
+    for rule in rules:
+        used.update({term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)})
+    yield _counts("mentions", used)
+
+
+def _counts(what: str, counts: Counter[str]) -> str:
+    return f"{what:<9}  " + ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
 
 
 def _read(path: Path | None) -> RuleSet:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from taso_opt.cli.output import echo_lines
 from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ UNKNOWN = 5
 
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--check", is_flag=True, help="Re-check a rule library: FILE, or the one shipped.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
+@click.option("--check", is_flag=True, help="Re-check rule libraries: each FILE, or the one shipped.")
 @click.option("--axioms", is_flag=True, help="Prove every axiom of the spec library for all sizes.")
 @click.option("--strict", is_flag=True, help="Exit with 5 when an equation is neither proved nor refuted.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the library that the proved rules give.")
@@ -34,26 +35,34 @@ UNKNOWN = 5
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
-    file: Path | None, check: bool, axioms: bool, strict: bool, output: Path | None, jobs: int, as_json: bool
+    files: tuple[Path, ...],
+    check: bool,
+    axioms: bool,
+    strict: bool,
+    output: Path | None,
+    jobs: int,
+    as_json: bool,
 ) -> int:
-    """Prove or refute the equations of FILE, one a line in text form; lines that begin with # are comments.
+    """Prove or refute the equations of each FILE, one a line in text form; lines that begin with # are comments.
 
     Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
     that was altered or has lost its proof. With --axioms the laws that all proofs start from are proved from the
     meanings of the operators: exit code 1 names each that is not.
     """
     if axioms:
-        if check or strict or file is not None or output is not None:
+        if check or strict or files or output is not None:
             raise UsageError("expected --axioms alone or with --json, found more")
         return _axioms(as_json)
     if check and (output is not None or strict):
         raise UsageError("expected --check alone, found it with --output or --strict")
-    if file is None and not check:
+    if not files and not check:
         raise UsageError("expected a FILE of equations, or --check or --axioms, found none of them")
+    if len(files) > 1 and (as_json or output is not None):
+        raise UsageError(f"expected one FILE with --json or --output, found {len(files)}")
     if check:
-        return _check(file, jobs, as_json)
-    assert file is not None
-    return _verify(file, output, strict, jobs, as_json)
+        return max(_check(file, jobs, as_json) for file in files or (None,))
+    codes = {_verify(file, output, strict, jobs, as_json) for file in files}
+    return REFUTED if REFUTED in codes else max(codes)
 
 
 def _check(file: Path | None, jobs: int, as_json: bool) -> int:
@@ -123,13 +132,13 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
     if as_json:
         click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))
     else:
-        click.echo(_text(rules, verdicts, kept))
+        echo_lines(_text(rules, verdicts, kept))
     if any(isinstance(verdict, Refuted) for verdict in verdicts):
         return REFUTED
     return UNKNOWN if strict and any(isinstance(verdict, Unknown) for verdict in verdicts) else 0
 
 
-def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None) -> str:
+def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None) -> list[str]:
     from taso_opt.spec.text import format_rule
     from taso_opt.verify.verdict import Proved, Refuted, Unknown
 
@@ -144,7 +153,7 @@ def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rul
                 lines.append(f"unknown     {format_rule(rule)}: {reason}")
     counts = ", ".join(f"{count} {name}" for name, count in _counts(verdicts).items())
     lines.append(counts if kept is None else f"{counts}; {len(kept)} rules in the library")
-    return "\n".join(lines)
+    return lines
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:

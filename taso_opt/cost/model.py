@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from taso_opt.core.term import Term
 from taso_opt.cost.measure import Measurer, unit_work
@@ -14,8 +14,19 @@ from taso_opt.spec.builder import Builder
 class CostModel:
     """Costs in seconds on one device; what is not in the table yet is measured when it is asked for."""
 
-    def __init__(self, builder: Builder, table: CostTable, measurer: Measurer, opset: int) -> None:
-        """`builder` has bindings that give every size a number; `opset` is the model's."""
+    def __init__(
+        self,
+        builder: Builder,
+        table: CostTable,
+        measurer: Measurer,
+        opset: int,
+        heard: Callable[[int], None] = lambda count: None,
+    ) -> None:
+        """`builder` has bindings that give every size a number; `opset` is the model's.
+
+        `heard` takes the number of units in each batch before it is measured.
+        """
+        self._heard = heard
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self._finder = UnitFinder(builder)
         self._work: dict[str, int] = {}
@@ -36,6 +47,7 @@ class CostModel:
         missing = [unit for unit in dict.fromkeys(units) if unit.key not in self._known]
         if not missing:
             return
+        self._heard(len(missing))
         entries = self._measurer.measure(missing, self._builder, self._finder, self._opset)
         self._table.store(entries)
         self._known.update((entry.unit, entry.seconds) for entry in entries)

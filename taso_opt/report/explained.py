@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -77,10 +78,13 @@ def _group(title: str, entries: list[Considered], hidden: int = 0) -> Iterator[s
         return
     yield ""
     yield f"{title}: {len(entries) + hidden}"
+    said = Counter(one.text.partition(" where ")[0] for one in entries)
     for one in entries:
-        equation = one.text.partition(" where ")[0]
+        equation, _, types = one.text.partition(" where ")
         change = "" if one.change_ms is None else f"  {one.change_ms:+.4f} ms"
         yield f"  {one.rule}  {one.fp_class}{change}  {equation}"
+        if said[equation] > 1:  # rules that say the same of other types
+            yield f"      where {types}"
         if len(one.replaces) > 1:
             more = f" and {one.replaced - len(one.replaces)} more" if one.replaced > len(one.replaces) else ""
             yield f"      replaces {', '.join(one.replaces)}{more}"

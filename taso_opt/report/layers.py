@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from taso_opt.report.evidence import Drawing, DrawnNode
@@ -108,7 +109,15 @@ def _layers(drawing: Drawing) -> list[int]:
     for at, node in enumerate(drawing.nodes):
         for operand in node.operands:
             uses[operand].append(depth[at])
-    return [min(uses[at]) - 1 if not node.operands and uses[at] else depth[at] for at, node in enumerate(drawing.nodes)]
+    return [_layer(node, depth, at, uses[at]) for at, node in enumerate(drawing.nodes)]
+
+
+def _layer(node: DrawnNode, depth: Sequence[int], at: int, uses: Sequence[int]) -> int:
+    if node.operands:
+        return depth[at]
+    if uses:
+        return min(uses) - 1
+    return max(depth) if node.kind == "more" else depth[at]  # what stands for more outputs stands beside the others
 
 
 def _ordered(drawing: Drawing, depth: list[int]) -> list[list[int]]:

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from taso_opt.report.evidence import Place
-from taso_opt.report.layers import Placed, cut, place
+from taso_opt.report.layers import Placed, cut, place, shortened
 from taso_opt.report.plots import Heat, heat_map, latency_plot, progress_plot, ratio_plot
 from taso_opt.report.record import AppliedRule, Record
 
@@ -30,6 +30,10 @@ STOPPED_BY = {
     "patience": "it had stopped gaining",
     "interrupt": "the user interrupted it",
 }
+OPEN_RULES = 5
+"""So many rules are shown unfolded: with forty of them the rest of the page would be out of sight."""
+
+SUMMARY_RULES = 12
 NOT_OPTIONS = frozenset({"dry_run", "output"})
 
 
@@ -68,12 +72,13 @@ def render_html(record: Record) -> str:
         stopped_by=STOPPED_BY.get(record.search.stopped_by, record.search.stopped_by),
         costliest=max((max(cost.before_ms, cost.after_ms) for cost in record.costs), default=0.0),
         command=command_line(record),
+        open_rules=OPEN_RULES,
     )
 
 
 def render_summary(record: Record) -> str:
     """A short form of the page, without styles of its own, to stand inside another page such as a notebook."""
-    return _template(SUMMARY).render(record=record, headline=headline(record))
+    return _template(SUMMARY).render(record=record, headline=headline(record), most_rules=SUMMARY_RULES)
 
 
 def headline(record: Record) -> str:
@@ -155,7 +160,14 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        ms=_ms, signed_ms=_signed_ms, small=_small, bytes=_bytes, cut=cut, share=_share, plain=_plain
+        ms=_ms,
+        signed_ms=_signed_ms,
+        small=_small,
+        bytes=_bytes,
+        cut=cut,
+        share=_share,
+        plain=_plain,
+        shortened=shortened,
     )
     return environment.get_template(name)
 
@@ -165,7 +177,7 @@ def _ms(value: float) -> str:
 
 
 def _signed_ms(value: float) -> str:
-    return f"{value:+.3f} ms".replace("-", "\N{MINUS SIGN}")
+    return f"{round(value, 3) or 0.0:+.3f} ms".replace("-", "\N{MINUS SIGN}")
 
 
 def _small(value: float) -> str:

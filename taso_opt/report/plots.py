@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from taso_opt.report.evidence import Place, SearchPoint
 from taso_opt.report.record import Record
 
-WIDTH = 520.0
-LEFT, RIGHT = 92.0, 24.0
-ROW = 34.0
+WIDTH = 420.0
+LEFT, RIGHT = 86.0, 18.0
+ROW = 40.0
+CHARACTER = 6.1
+"""Pixels that a character takes in the small font of the figures beside the points."""
 LINE_HEIGHT = 200.0
 LINE_TOP, LINE_BOTTOM = 12.0, 40.0
 HEAT_BINS = 12
@@ -37,6 +39,12 @@ class Interval:
     middle: float
     high: float
     kind: str
+
+    @property
+    def text_at(self) -> float:
+        """The middle of the figures above the point, moved to where all of them are inside."""
+        half = CHARACTER * len(self.text) / 2
+        return min(max(self.middle, LEFT + half), WIDTH - 4 - half)
 
 
 @dataclass(frozen=True)
@@ -168,4 +176,4 @@ def _round_step(rough: float) -> float:
 
 
 def _row(at: int) -> float:
-    return 12 + ROW * (at + 0.5)
+    return 14 + ROW * (at + 0.5)

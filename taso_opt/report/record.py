@@ -116,10 +116,19 @@ class Comparison:
     speedup: MeasuredSpeedup
     warnings: tuple[str, ...]
 
+    @property
+    def faster(self) -> str | None:
+        """Which model is ahead by more than the noise of the control, "first" or "second"; None when neither is."""
+        found = self.speedup
+        noise = max(found.control_high, 1 / found.control_low)
+        if found.low > 1 and found.ratio > noise:
+            return "second"
+        return "first" if found.high < 1 and 1 / found.ratio > noise else None
+
     def document(self) -> dict[str, Any]:
         """The answer as one JSON document; what is not finite is null there."""
         fields: dict[str, Any] = _finite(asdict(self))
-        return {"schema_version": SCHEMA_VERSION, "command": "compare", **fields}
+        return {"schema_version": SCHEMA_VERSION, "command": "compare", **fields, "faster": self.faster}
 
 
 def _finite(value: Any) -> Any:

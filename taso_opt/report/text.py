@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from taso_opt.core.printable import printable
+from taso_opt.report.lines import Equation
 from taso_opt.report.record import Comparison, MeasuredLatency, Record
 
 MANY_RULES = 12
 MANY_PLACES = 30
 FEW_NAMES = 3
+STYLES = {"improved": "bold green", "mismatch": "bold red"}
 
 
 def render(record: Record) -> RenderableType:
@@ -24,9 +26,10 @@ def render(record: Record) -> RenderableType:
         parts.append(_rules(record))
     if record.result == "dry-run" and record.places:
         parts.append(_places(record))
-    parts += [Text(f"warning: {printable(warning)}", style="yellow") for warning in record.warnings]
-    parts.append(Text(printable(_verdict(record)), style="bold green" if record.result == "improved" else "bold"))
-    return Group(*parts)
+    if record.warnings:
+        parts.append(Group(*(Text(f"warning: {printable(warning)}", style="yellow") for warning in record.warnings)))
+    parts.append(Text(printable(_verdict(record)), style=STYLES.get(record.result, "bold")))
+    return Group(*[row for part in parts for row in ("", part)][1:])
 
 
 def print_report(record: Record, console: Console) -> None:
@@ -35,7 +38,7 @@ def print_report(record: Record, console: Console) -> None:
 
 
 def comparison_lines(comparison: Comparison) -> list[str]:
-    """The answer of a comparison, one fact a line."""
+    """The answer of a comparison, one fact a line, the verdict last."""
     speedup = comparison.speedup
     same = (
         "the outputs agree" if comparison.agrees else "the outputs differ: " + printable("; ".join(comparison.reasons))
@@ -47,16 +50,29 @@ def comparison_lines(comparison: Comparison) -> list[str]:
         f"speed-up of the second: {speedup.ratio:.3f}x ({speedup.low:.3f} to {speedup.high:.3f})",
         f"A/A control: {speedup.control:.3f}x ({speedup.control_low:.3f} to {speedup.control_high:.3f})",
         *(f"warning: {printable(warning)}" for warning in comparison.warnings),
+        _answer(comparison),
     ]
 
 
+def _answer(comparison: Comparison) -> str:
+    ratio = comparison.speedup.ratio
+    faster = {
+        "second": f"the second is faster, {ratio:.2f}x",
+        "first": f"the first is faster, {1 / ratio:.2f}x",
+        None: "neither is faster by more than the noise",
+    }
+    return f"{'same' if comparison.agrees else 'not the same'}; {faster[comparison.faster]}"
+
+
 def _comparison(record: Record) -> Table:
-    table = _table("", "before", "after")
-    table.add_row("operators", str(_total(record.operators_before)), str(_total(record.operators_after)))
+    is_candidate = record.result == "unchanged" and record.latency_after is not None
+    table = _table("", "before", "best candidate" if is_candidate else "after")
+    total = str(_total(record.operators_before))
+    table.add_row("operators", total, "" if is_candidate else str(_total(record.operators_after)))
     for operator in sorted({*record.operators_before, *record.operators_after}):
-        before, after = record.operators_before.get(operator, 0), record.operators_after.get(operator, 0)
-        if before != after:
-            table.add_row(Text(f"  {printable(operator)}"), str(before), str(after))
+        old, new = record.operators_before.get(operator, 0), record.operators_after.get(operator, 0)
+        if old != new:
+            table.add_row(Text(f"  {printable(operator)}"), str(old), str(new))
     if record.latency_before is not None and record.latency_after is not None:
         table.add_row(f"latency ({record.clock} time)", _latency(record.latency_before), _latency(record.latency_after))
     if record.speedup is not None:
@@ -65,7 +81,8 @@ def _comparison(record: Record) -> Table:
         control = f"{speedup.control:.3f}x ({speedup.control_low:.3f} to {speedup.control_high:.3f})"
         table.add_row("A/A control", control, "")
     if record.max_abs_error is not None and record.max_rel_error is not None:
-        table.add_row("largest error", "", f"{record.max_abs_error:.1e} absolute, {record.max_rel_error:.1e} relative")
+        table.add_row("largest error", "", f"{record.max_abs_error:.1e} absolute")
+        table.add_row("", "", f"{record.max_rel_error:.1e} relative")
     return table
 
 
@@ -73,9 +90,10 @@ def _rules(record: Record) -> Table:
     table = _table("rule applied", "times", "class", "id")
     for rule in record.rules[:MANY_RULES]:
         text = printable(rule.text.partition(" where ")[0])
-        table.add_row(Text(text), str(rule.count), rule.fp_class, Text(printable(rule.id)))
+        table.add_row(Equation(text), str(rule.count), rule.fp_class, Text(printable(rule.id)))
     if len(record.rules) > MANY_RULES:
-        table.add_row(f"and {len(record.rules) - MANY_RULES} more (--json lists them)", "", "", "")
+        hidden = record.rules[MANY_RULES:]
+        table.add_row(f"and {len(hidden)} more (--json lists them)", str(sum(rule.count for rule in hidden)), "", "")
     return table
 
 
@@ -97,6 +115,8 @@ def _verdict(record: Record) -> str:
         assert record.speedup is not None
         early = ", with the best of an interrupted search" if record.search.stopped_by == "interrupt" else ""
         return f"{record.speedup.ratio:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s{early}"
+    if record.result == "mismatch":
+        return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"
     if record.result == "dry-run":
         search = record.search
         predicted = f"predicted {search.predicted_before_ms:.3f} ms before, {search.predicted_after_ms:.3f} ms after"
@@ -114,7 +134,7 @@ def _total(operators: Mapping[str, int]) -> int:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, column in enumerate(columns):
         table.add_column(column, overflow="fold", justify="left" if place == 0 else "right")
     return table

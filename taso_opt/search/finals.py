@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError
@@ -57,16 +57,19 @@ def hold_finals(
     feeds: Sequence[Feed],
     timing: tuple[Feed, ...],
     settings: RunSettings,
+    heard: Callable[[str], None] = lambda message: None,
 ) -> Finals:
     """Find the fastest candidate in a short heat, compare its outputs, and time it alone against the original.
 
     It wins if it is ahead by more than the control's noise. The heat's figures are not used again: the best of several
     noisy figures is mostly too good. A candidate that the runtime refuses or dies of drops out. Raises MismatchError
     when the fastest computes something else than the original: then a rule, a precondition or the rewriting itself is
-    wrong. Raises UncheckableError when the original itself does not run on the feeds.
+    wrong. Raises UncheckableError when the original itself does not run on the feeds. `heard` takes what is done now.
     """
+    heard(f"timing {_counted(len(candidates))} against the original")
     ranking, dropped = _heat(process, original, candidates, timing, settings)
     for number in ranking:
+        heard("checking the outputs of the fastest candidate")
         agreed = agreement(process, original, candidates[number], feeds, settings)
         if agreed.reasons:
             message = f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}"
@@ -74,6 +77,7 @@ def hold_finals(
         if agreed.failure:
             dropped.append(agreed.failure)
             continue
+        heard("timing the fastest candidate in turns with the original")
         request = CompareLatency(original, (candidates[number],), timing, settings, time_limit_s=FINAL_LIMIT_S)
         latency = _timed(process, request)
         (found,) = latency.candidates
@@ -81,6 +85,10 @@ def hold_finals(
             return Finals(Finalist(number, agreed, latency, found, latency.is_ahead(found)), tuple(dropped))
         dropped.append(found.reason)
     return Finals(None, tuple(dropped))
+
+
+def _counted(candidates: int) -> str:
+    return "1 candidate" if candidates == 1 else f"{candidates} candidates"
 
 
 def _heat(

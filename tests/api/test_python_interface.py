@@ -1,7 +1,9 @@
 """The Python functions: values come back, nothing is printed, nothing is left behind, bad input is one sentence."""
 
+import inspect
 import io
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 
 import taso_opt
+from sample_reports import SAMPLES
 from taso_opt.errors import InvalidInputError, RuleError, UsageError
 from taso_opt.verify.verdict import Proved, Refuted
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-from sample_records import SAMPLES
 
 HEAVY = ("cupy", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "z3")
 
@@ -243,3 +243,35 @@ def test_the_report_is_saved_by_its_suffix(chain, tmp_path):
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     with pytest.raises(UsageError, match=r"expected --report FILE\.html or FILE\.json, found 'report\.txt'"):
         result.save_report(tmp_path / "report.txt")
+
+
+@pytest.mark.parametrize("name", [name for name in taso_opt.__all__ if callable(getattr(taso_opt, name))])
+def test_every_parameter_and_every_public_attribute_is_explained(name):
+    """A docstring names each parameter; each public method and property has one."""
+    thing = getattr(taso_opt, name)
+    assert thing.__doc__.strip().splitlines()[0].endswith((".", ":"))
+    if inspect.isclass(thing):
+        members = [one for attribute, one in vars(thing).items() if not attribute.startswith("_") and callable(one)]
+        members += [one for one in vars(thing).values() if isinstance(one, property)]
+        assert members and all(one.__doc__ and one.__doc__.strip().endswith(".") for one in members)
+        return
+    signature = inspect.signature(thing)
+    assert signature.return_annotation is not inspect.Signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not inspect.Parameter.empty
+        assert re.search(rf"\b{parameter.name}\b", thing.__doc__), parameter.name
+
+
+def test_an_interrupted_search_ends_with_the_best_found_checked_and_measured(chain):
+    heard = []
+
+    def progress(message):
+        heard.append(message)
+        if sum(line.startswith("searching") for line in heard) == 2 and message.startswith("searching"):
+            raise KeyboardInterrupt
+
+    result = taso_opt.optimize(chain, progress=progress)
+    assert result.report.search.stopped_by == "interrupt"
+    assert result.report.speedup is not None and all(output.agrees for output in result.report.outputs)
+    at = heard.index("interrupted: checking the best plan found so far; a second interrupt gives up")
+    assert any(line.startswith("timing the fastest candidate") for line in heard[at:])

@@ -9,6 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import terminal
+from taso_opt.spec.rule_file import read_records
+
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
 
 
@@ -45,7 +48,13 @@ def test_a_terminal_hears_of_every_stage_and_stdout_of_none(model):
     out, _ = process.communicate()
     os.close(ours)
     text = heard.decode()
-    stages = ["loading", "reading the model", "measuring what the model's kernels cost", "searching: 1 graphs expanded"]
+    stages = [
+        "loading",
+        "reading the model",
+        "looking up what the model's kernels cost",
+        "measuring ",
+        "searching: 1 graph expanded",
+    ]
     places = [text.find(stage) for stage in stages]
     assert places == sorted(places) and places[0] >= 0
     assert process.returncode == 0
@@ -56,3 +65,52 @@ def test_without_a_terminal_stderr_is_empty(model):
     out, err = dry_run(model, subprocess.PIPE).communicate()
     assert err == ""
     assert "dry run" in out
+
+
+def test_progress_stays_on_one_line_of_a_narrow_terminal(model):
+    command = [sys.executable, "-m", "taso_opt", "optimize", str(model), "--dry-run"]
+    written, code = terminal.record(command, 40, {"TASOOPT_CACHE": str(model.parent / "cache")}, model.parent)
+    assert code == 0
+    ends = [at for at in range(len(written)) if written.startswith(b"\x1b[2K", at)]
+    assert len(ends) > 3
+    heights = [len(terminal.screen("", written[:end], 40).lines) for end in ends]
+    assert max(heights) == 1
+    assert "0:00:0" in terminal.screen("", written[: ends[3]], 40).text
+
+
+def test_what_is_too_wide_for_a_terminal_is_broken_between_words(tmp_path):
+    longest = max(read_records(None), key=lambda record: len(record.text))
+    command = [sys.executable, "-m", "taso_opt", "rules", "explain", longest.identity]
+    written, _ = terminal.record(command, 60, {}, tmp_path)
+    lines = terminal.screen("", written, 60).text.splitlines()
+    piped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert max(map(len, piped.splitlines())) > 60
+    assert " ".join(piped.split()) == " ".join(" ".join(lines).split())
+    assert lines[1].startswith("    ") and not lines[1].startswith("     ")
+
+
+def test_ctrl_c_ends_the_program_with_one_line_and_nothing_written(model):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "taso_opt", "optimize", str(model)]
+    environment = {**os.environ, "TASOOPT_CACHE": str(model.parent / "cache"), "TERM": "xterm"}
+    take_over = (
+        "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", take_over, *command],
+        stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    heard, pressed = b"", False
+    while True:
+        try:
+            heard += os.read(ours, 65536)
+        except OSError:
+            break
+        if b"reading the model" in heard and not pressed:
+            os.write(ours, b"\x03")
+            pressed = True
+    os.close(ours)
+    assert pressed and process.wait() == 130
+    assert terminal.screen("", heard, 80).text.splitlines()[-1] == "tasoopt: error: interrupted"
+    assert b"Traceback" not in heard and not (model.parent / "small.opt.onnx").exists()

@@ -1,13 +1,9 @@
 """Plots put figures where they belong."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
+from sample_reports import SAMPLES, improved, place, progress
 from taso_opt.report.plots import LEFT, RIGHT, WIDTH, heat_map, latency_plot, progress_plot, ratio_plot
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sample_records import SAMPLES, improved, place, progress
 
 
 def test_latencies_share_one_axis_that_begins_at_zero():

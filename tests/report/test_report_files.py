@@ -1,19 +1,15 @@
 """Reports on disk: JSON that its schema describes, HTML, and bad places refused before anything long begins."""
 
 import json
-import sys
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from sample_reports import SAMPLES, improved, mismatch
 from taso_opt.errors import UsageError
 from taso_opt.report import evidence, record
 from taso_opt.report.files import check_report_path, write_report
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sample_records import SAMPLES, improved, mismatch
 
 
 def test_the_schema_is_one(report_schema):

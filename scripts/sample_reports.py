@@ -1,5 +1,6 @@
-"""Records for tests: an ordinary improvement, and what makes a page hard to get right."""
+"""Made-up reports for tests and pictures: an ordinary improvement, and what makes a page hard to get right."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from taso_opt.report.evidence import Drawing, DrawnNode, OperatorCost, OutputError, Place, SearchPoint
@@ -29,7 +30,8 @@ AFTER = Drawing(
 )
 
 
-def rule(number=0, count=1):
+def rule(number: int = 0, count: int = 1) -> AppliedRule:
+    """A rule that was applied `count` times."""
     return AppliedRule(
         id=f"{number:012x}",
         text="MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]",
@@ -43,11 +45,15 @@ def rule(number=0, count=1):
     )
 
 
-def place(number=1, applied=0, name="node", position=0.5, gain=0.125):
+def place(
+    number: int = 1, applied: int = 0, name: str = "node", position: float = 0.5, gain: float | None = 0.125
+) -> Place:
+    """The place where rule `applied` was applied at step `number`."""
     return Place(number, f"{applied:012x}", (name,), 1, position, gain, BEFORE, AFTER)
 
 
-def improved():
+def improved() -> Record:
+    """A run that gained."""
     return Record(
         result="improved",
         reason="",
@@ -74,7 +80,8 @@ def improved():
     )
 
 
-def progress():
+def progress() -> tuple[SearchPoint, ...]:
+    """A search that improved twice."""
     return (
         SearchPoint(0.0, 1, 1, 2.5),
         SearchPoint(0.5, 4, 3, 1.8),
@@ -83,7 +90,7 @@ def progress():
     )
 
 
-def unchanged():
+def unchanged() -> Record:
     """A run whose search found nothing: no measurement, no rules, one point in the search."""
     ended = SearchSummary(0.0, 0.0, 1, 1, 0.1, "exhausted", (SearchPoint(0.0, 1, 1, 0.0), SearchPoint(0.1, 1, 1, 0.0)))
     return replace(
@@ -106,12 +113,13 @@ def unchanged():
     )
 
 
-def not_ahead():
+def not_ahead() -> Record:
     """A run whose best candidate was measured and did not win."""
     return replace(
         improved(),
         result="unchanged",
         reason="the best rewriting is not ahead of the original by more than the noise",
+        operators_after={"MatMul": 12, "Relu": 2},
         speedup=MeasuredSpeedup(0.99, 0.97, 1.01, 1.0, 0.98, 1.02, 0.99),
         rules=(),
         places=(),
@@ -119,7 +127,7 @@ def not_ahead():
     )
 
 
-def mismatch():
+def mismatch() -> Record:
     """A run whose candidate computes something else, in one case infinitely far off."""
     return replace(
         improved(),
@@ -135,7 +143,22 @@ def mismatch():
     )
 
 
-def crowded(rules=40, places=500):
+def dry_run() -> Record:
+    """What would be done, before anything is measured whole."""
+    return replace(
+        unchanged(),
+        result="dry-run",
+        reason="",
+        output=None,
+        rules=improved().rules,
+        places=improved().places,
+        costs=improved().costs,
+        search=improved().search,
+        settings={"dry_run": True},
+    )
+
+
+def crowded(rules: int = 40, places: int = 500) -> Record:
     """Many rules applied many times to nodes with long and hostile names."""
     applied = tuple(rule(number, places // rules) for number in range(rules))
     drawing = Drawing((DrawnNode("value", LONG, NASTY), DrawnNode("operator", NASTY, LONG, (0,))), (1,))
@@ -157,11 +180,11 @@ def crowded(rules=40, places=500):
     )
 
 
-SAMPLES = {
+SAMPLES: Mapping[str, Callable[[], Record]] = {
     "improved": improved,
     "unchanged": unchanged,
     "not_ahead": not_ahead,
     "mismatch": mismatch,
     "crowded": crowded,
-    "dry_run": lambda: replace(unchanged(), result="dry-run", reason="", output=None, settings={"dry_run": True}),
+    "dry_run": dry_run,
 }
