@@ -98,6 +98,8 @@ def check_tensors(model: ModelProto, folder: Path) -> None:
             raise InvalidInputError(f"expected sizes of 0 or more in tensor {tensor.name!r}, found {list(tensor.dims)}")
         if element_name(tensor.data_type) == "unknown":
             raise InvalidInputError(f"expected an element type in tensor {tensor.name!r}, found {tensor.data_type}")
+        if tensor.HasField("segment"):
+            raise InvalidInputError(f"expected whole tensors, found a segment of tensor {tensor.name!r}")
         if is_external(tensor):
             _check_external(tensor, folder)
         else:
