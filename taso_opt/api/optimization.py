@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from taso_opt import __version__
 from taso_opt.api.evidence import Evidence, evidence
@@ -15,6 +14,7 @@ from taso_opt.api.session import Progress, require_loadable, require_running, si
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.core.graph import Graph
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -185,12 +185,12 @@ def _finals(job: Job, plans: Sequence[Plan]) -> Finals:
     feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
     timing = timing_feeds(job.model.inputs, job.samples, job.settings.seed)
     path, proto = job.model.path, seeded(job.model.proto)
-    with TemporaryDirectory(prefix="tasoopt-") as folder:
+    with scratch_folder() as folder:
         original, model = path, job.model
         if proto is not None:
-            original, model = Path(folder) / "original.onnx", replace(job.model, proto=proto)
+            original, model = folder / "original.onnx", replace(job.model, proto=proto)
             save_atomically(proto, original, original=path, durable=False)
-        candidates = [Path(folder) / f"candidate{number}.onnx" for number in range(len(plans))]
+        candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, place in zip(plans, candidates, strict=True):
             save_atomically(_rewritten(model, plan), place, original=path, durable=False)
         return hold_finals(job.process, original, candidates, feeds, timing, job.run)

@@ -94,6 +94,7 @@ def _import_runtime() -> Ready | Refusal:
         message = f"expected ONNX Runtime to import, found: {reason}; run: {INSTALL_COMMAND}"
         return Refusal(UnsupportedError(message), traceback.format_exc())
     onnxruntime.set_default_logger_severity(3)
+    onnxruntime.disable_telemetry_events()
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():  # which reserves far more than it uses
         _bound_memory()
     return Ready()

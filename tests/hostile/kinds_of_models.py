@@ -147,6 +147,11 @@ def functions_that_call_each_other_in_a_circle(folder: Path) -> str:
     return _functions("f (a) => (b) { b = local.h(a) }", "h (a) => (b) { b = local.f(a) }")
 
 
+@kind(3, "expected functions of different names, found two of the same")
+def two_functions_of_one_name(folder: Path) -> str:
+    return _functions("f (a) => (b) { b = Relu(a) }", "f (a) => (b) { b = Tanh(a) }")
+
+
 @kind(3, "expected functions that expand to at most 1000000 nodes, found more")
 def functions_that_explode_when_expanded(folder: Path) -> str:
     steps = [f"f{at} (a) => (b) {{ c = local.f{at + 1}(a)  b = local.f{at + 1}(c) }}" for at in range(1, 40)]
