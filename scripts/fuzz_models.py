@@ -1,9 +1,9 @@
 """Takes random models through the tool and compares what comes out with what went in.
 
-Usage: python scripts/fuzz_models.py [--count N] [--seed N] [--models FOLDER] [--keep FOLDER]; exits 1 when a result is
-wrong. Models are drawn by random_models.py, or taken from a folder (nnsmith_models.py fills one). Each is optimized as a
-user does it, written anew, and forcibly rewritten: see MODES of backend_worker.py. What is written must pass ONNX's
-checker, keep the signature and give the outputs of the original on three sets of inputs.
+Usage: python scripts/fuzz_models.py [--count N] [--seed N] [--models FOLDER] [--keep FOLDER]; exits 1 when a result
+is wrong. Models are drawn by random_models.py, or taken from a folder (nnsmith_models.py fills one). Each is optimized
+as a user does it, written anew, and forcibly rewritten: see MODES of backend_worker.py. What is written must pass
+ONNX's checker, keep the signature and give the outputs of the original on three sets of inputs.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ LIMIT_S = 60.0
 TOLERANCE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-7}
 NOISE, NOISE_FACTOR = 1e-6, 30.0
 """An error within so many times of what noise in the inputs does is the model's own sensitivity, not a wrong result."""
+
+SMALLEST_SCALE = 1e-3
+"""Outputs around zero, which is what differences of equal values leave, are judged at this scale."""
 
 
 @dataclass(frozen=True)
@@ -139,17 +142,17 @@ def _difference(path: Path, output: Path, plain: Reference, process: RuntimeProc
     original, result = (ModelProto.FromString(file.read_bytes()) for file in (path, output))
     try:
         checker.check_model(result, full_check=True)
-    except checker.ValidationError as error:
-        return f"the result is not valid: {error}"
-    except Exception as error:  # noqa: BLE001 - shape inference has exceptions of its own
+    except checker.ValidationError as reason:
+        return f"the result is not valid: {reason}"
+    except Exception as reason:  # noqa: BLE001 - shape inference has exceptions of its own
         if _infers(original):
-            return f"shapes cannot be inferred any more: {error}"
+            return f"shapes cannot be inferred any more: {reason}"
     if signature(original) != signature(result):
         return "the signature changed"
     try:
         found = run_feeds(process, output, plain.feeds, RunSettings(), timeout_s=LIMIT_S)
-    except (RuntimeFailure, UnsupportedError) as error:
-        return f"the result does not run: {error}"
+    except (RuntimeFailure, UnsupportedError) as reason:
+        return f"the result does not run: {reason}"
     for expected, outputs, spreads in zip(plain.outputs, found, plain.spreads, strict=True):
         for index, (one, other, spread) in enumerate(zip(expected, outputs, spreads, strict=True)):
             error, allowed = _error(one, other), max(TOLERANCE.get(one.dtype.name, 0.0), NOISE_FACTOR * spread)
@@ -179,7 +182,7 @@ def _error(expected: Array, found: Array) -> float:
     if not finite.any():
         return 0.0
     one, other = expected[finite].astype(np.float64), found[finite].astype(np.float64)
-    scale = max(float(np.sqrt(np.mean(np.square(one)))), 1e-6)
+    scale = max(float(np.sqrt(np.mean(np.square(one)))), SMALLEST_SCALE)
     error = np.abs(one - other) / np.maximum(scale, np.abs(one))
     return float("inf") if np.isnan(error).any() else float(error.max())
 
@@ -193,12 +196,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, default=Path("fuzz-models"), help="where models that fail are kept")
     options = parser.parse_args(arguments)
     counts, rewritten = Counter[tuple[str, str]](), Counter[str]()
+    fails = ("wrong", "crash")
     with TemporaryDirectory(prefix="fuzz-models-") as name, RuntimeProcess() as process:
         for path in _models(options, Path(name)):
             for finding in examine(path, Path(name), process):
                 counts[finding.mode, finding.result] += 1
                 rewritten[finding.mode] += finding.rewritten
-                if finding.result in ("wrong", "crash"):
+                if finding.result in fails:
                     print(f"{finding.model} {finding.mode} {finding.result}: {finding.detail}", flush=True)
                     options.keep.mkdir(parents=True, exist_ok=True)
                     shutil.copy(path, options.keep)
@@ -207,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for (mode, result), count in sorted(counts.items()):
         print(f"{mode}: {count} {result}")
     print(f"rewritten: {dict(rewritten)}")
-    return 1 if any(result in ("wrong", "crash") for _, result in counts) else 0
+    return 1 if any(result in fails for _, result in counts) else 0
 
 
 def _models(options: argparse.Namespace, folder: Path) -> Iterator[Path]:

@@ -1,8 +1,9 @@
 """Makes random models with nnsmith, a public fuzzer of compilers; run it with the Python of an environment that has it.
 
-Usage: PYTHON scripts/nnsmith_models.py FOLDER [--count N] [--seed N] [--nodes N], where PYTHON belongs to an environment
-with nnsmith 0.1.0, hydra-core, hydra-colorlog, multipledispatch, appdirs, torch and onnx. Models that nnsmith or the
-export of torch gives up on are left out; the files are named after their seeds. Imports nothing of the tool.
+Usage: PYTHON scripts/nnsmith_models.py FOLDER [--count N] [--seed N] [--nodes N], where PYTHON belongs to an
+environment with nnsmith 0.1.0, hydra-core, hydra-colorlog, multipledispatch, appdirs, torch and onnx. Models that
+nnsmith or the export of torch gives up on are left out; the files are named after their seeds. Imports nothing of the
+tool.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Random models of our own: what the specifications know beside what they do not, with everything graphs are allowed.
 
 Several element types, symbolic sizes, weights and values with several users, initializers with defaults, constants as
-nodes, local functions, branches with captured values, quantized pairs, values that are used and are outputs. Values stay
-small and smooth, so that a difference means a wrong model and not a rounding blown up.
+nodes, local functions, branches with captured values, quantized pairs, values that are used and are outputs.
+Values stay small and smooth, so that a difference means a wrong model and not a rounding blown up.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ def _binary(sketch: Sketch, x: Value) -> None:
     else:
         other = sketch.random.choice(alike)
     operands = [x, other] if sketch.random.random() < 0.6 else [other, x]
-    bounded = sketch.node(sketch.random.choice(BINARY), operands, x)
+    known = [name for name in BINARY if name != "Sub" or x != other]  # x - x would leave nothing but rounding
+    bounded = sketch.node(sketch.random.choice(known), operands, x)
     if x.dtype in FLOATS and sketch.random.random() < 0.5:
         sketch.node("Tanh", [bounded], x)
 
@@ -181,9 +182,9 @@ def _siblings(sketch: Sketch, x: Value) -> None:
         return
     width = sketch.random.choice(SIZES)
     like = Value("", x.dtype, (x.shape[0], width), x.dynamic)
-    parts = []
-    for _ in range(sketch.random.randint(2, 4)):
-        parts.append(sketch.node("MatMul", [x, sketch.weight(x.dtype, (x.shape[1], width), x.shape[1] ** -0.5)], like))
+    shape, scale = (x.shape[1], width), x.shape[1] ** -0.5
+    count = sketch.random.randint(2, 4)
+    parts = [sketch.node("MatMul", [x, sketch.weight(x.dtype, shape, scale)], like) for _ in range(count)]
     joined = Value("", x.dtype, (x.shape[0], width * len(parts)), x.dynamic)
     if sketch.random.random() < 0.5:
         sketch.node("Concat", parts, joined, axis=sketch.random.choice((1, -1)))
@@ -278,8 +279,8 @@ def _quantized(sketch: Sketch, x: Value) -> None:
     if x.dtype != "float32":
         return
     scale, zero = sketch.name("scale"), sketch.name("zero")
-    sketch.initializers.append(numpy_helper.from_array(np.float32(0.05), scale))
-    sketch.initializers.append(numpy_helper.from_array(np.uint8(128), zero))
+    sketch.initializers.append(numpy_helper.from_array(np.array(0.05, np.float32), scale))
+    sketch.initializers.append(numpy_helper.from_array(np.array(128, np.uint8), zero))
     inner = sketch.name("q")
     sketch.nodes.append(helper.make_node("QuantizeLinear", [x.name, scale, zero], [inner]))
     sketch.node("DequantizeLinear", [inner, scale, zero], x)
