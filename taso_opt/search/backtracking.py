@@ -86,11 +86,11 @@ class BacktrackingSearch:
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
             heard(kept.best, patience.expanded)
-            self._expand(plan, original, kept)
+            self._expand(plan, original, kept, lambda: patience.seconds > self._limits.budget)
 
-    def _expand(self, plan: Plan, original: Plan, kept: Shortlist) -> None:
+    def _expand(self, plan: Plan, original: Plan, kept: Shortlist, expired: Callable[[], bool]) -> None:
         here = Neighbourhood(plan.outputs)
-        single, joint = moves_from(here, self._rewriter, self._price, with_sequences=plan is kept.best)
+        single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, expired)
         if plan is original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             for move in joint:
