@@ -13,7 +13,7 @@ import shutil
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,12 +62,15 @@ class Reference:
     feeds: Sequence[dict[str, Array]]
     outputs: Sequence[Sequence[Array]]
     spreads: Sequence[Sequence[float]]
+    dims: Mapping[str, int]
 
 
-def examine(path: Path, folder: Path, process: RuntimeProcess) -> Iterator[Finding]:
+def examine(
+    path: Path, folder: Path, process: RuntimeProcess, dims: Mapping[str, int] | None = None
+) -> Iterator[Finding]:
     """Every mode for one model file; nothing is yielded but one finding where the runtime does not run it."""
     try:
-        plain = _reference(path, process)
+        plain = _reference(path, process, dims or {})
     except TasoError as error:
         yield Finding(path.name, "all", "not run", str(error)[:200])
         return
@@ -83,7 +86,7 @@ def examine(path: Path, folder: Path, process: RuntimeProcess) -> Iterator[Findi
 def _finding(path: Path, source: Path, mode: str, output: Path, plain: Reference, process: RuntimeProcess) -> Finding:
     content = source.read_bytes()
     try:
-        rewritten = _rewrite(source, output, mode, process)
+        rewritten = _rewrite(source, output, mode, process, plain.dims)
         detail = _difference(path, output, plain, process)
     except TasoError as error:
         return Finding(path.name, mode, "refused", str(error)[:200])
@@ -94,11 +97,11 @@ def _finding(path: Path, source: Path, mode: str, output: Path, plain: Reference
     return Finding(path.name, mode, "wrong" if detail else "agrees", detail, rewritten)
 
 
-def _rewrite(path: Path, output: Path, mode: str, process: RuntimeProcess) -> bool:
+def _rewrite(path: Path, output: Path, mode: str, process: RuntimeProcess, dims: Mapping[str, int]) -> bool:
     output.unlink(missing_ok=True)
     match mode:
         case "optimized":
-            settings = OptimizeSettings(output=output, budget=BUDGET_S)
+            settings = OptimizeSettings(output=output, budget=BUDGET_S, dims=dims)
             return optimize_file(path, settings, process=process).result == "improved"
         case "respelled":
             return respell(path, output)
@@ -109,9 +112,9 @@ def _rewrite(path: Path, output: Path, mode: str, process: RuntimeProcess) -> bo
     return bool(force_rewriting(path, output, seed=2, steps=25).rules)
 
 
-def _reference(path: Path, process: RuntimeProcess) -> Reference:
+def _reference(path: Path, process: RuntimeProcess, dims: Mapping[str, int]) -> Reference:
     """Run the original on seeded inputs and on the same with noise; the spread is what the noise changes."""
-    model = read_model(path, load_specs())
+    model = read_model(path, load_specs(), dims)
     feeds = [{name: _mild(array) for name, array in feed.items()} for feed in sample_feeds(model.inputs, (), 0)]
     outputs = run_feeds(process, path, feeds, RunSettings(), timeout_s=LIMIT_S)
     plain = run_feeds(process, path, feeds, RunSettings(), "none", LIMIT_S)
@@ -120,7 +123,7 @@ def _reference(path: Path, process: RuntimeProcess) -> Reference:
         [max(_error(one, two), _error(one, three)) for one, two, three in zip(*runs, strict=True)]
         for runs in zip(outputs, noisy, plain, strict=True)
     ]
-    return Reference(feeds, outputs, spreads)
+    return Reference(feeds, outputs, spreads, dims)
 
 
 def _mild(array: Array) -> Array:

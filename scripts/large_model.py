@@ -29,8 +29,10 @@ MEASURED = """
 import json, resource, sys
 from taso_opt.cli import main
 code = main(sys.argv[1:])
-own, child = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-print(json.dumps({"exit_code": code, "own_mb": own // 1024, "child_mb": child // 1024}), file=sys.stderr)
+own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+seconds = sum(used.ru_utime + used.ru_stime for used in (own, child))
+found = {"exit_code": code, "own_mb": own.ru_maxrss // 1024, "child_mb": child.ru_maxrss // 1024, "cpu_s": seconds}
+print(json.dumps(found), file=sys.stderr)
 """
 
 

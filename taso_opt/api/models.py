@@ -17,7 +17,7 @@ from taso_opt.api.explanation import explain_node
 from taso_opt.api.optimization import optimize_file
 from taso_opt.api.result import Result
 from taso_opt.api.session import Progress
-from taso_opt.api.settings import CompareSettings, OptimizeSettings
+from taso_opt.api.settings import CompareSettings, OptimizeSettings, Sizes
 from taso_opt.core.rule import FpClass
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import UsageError
@@ -48,7 +48,7 @@ def optimize(
     budget: float = 60.0,
     alpha: float = 1.05,
     fp_class: FpClass | str = FpClass.E3,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, Sizes] | None = None,
     inputs: Samples = None,
     seed: int = 0,
     dry_run: bool = False,

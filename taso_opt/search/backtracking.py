@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -17,6 +18,9 @@ from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002
 """Improvements of a smaller share are below what measurements tell apart and do not keep a search alive."""
+
+LEAST_EXPANSION_S = 5.0
+"""A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
 
 Progress = Callable[[Plan, int], None]
 
@@ -86,7 +90,8 @@ class BacktrackingSearch:
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
             heard(kept.best, patience.expanded)
-            self._expand(plan, original, kept, lambda: patience.seconds > self._limits.budget)
+            end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
+            self._expand(plan, original, kept, partial(patience.is_beyond, end))
 
     def _expand(self, plan: Plan, original: Plan, kept: Shortlist, expired: Callable[[], bool]) -> None:
         here = Neighbourhood(plan.outputs)

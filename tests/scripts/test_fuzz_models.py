@@ -61,7 +61,7 @@ def test_a_wrong_weight_or_a_lost_output_would_be_noticed(tmp_path, process, mon
         "<float[2, 2] w = {1, 2, 3, 4}> { y = MatMul(x, w)  z = Relu(x) }"
     )
 
-    def damage(path, output, mode, process):
+    def damage(path, output, mode, process, dims):
         damaged = onnx.load(path)
         for tensor in damaged.graph.initializer:
             tensor.CopyFrom(numpy_helper.from_array(np.array([[1, 2], [3, 4.1]], np.float32), tensor.name))
