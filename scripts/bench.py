@@ -94,7 +94,7 @@ def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row
         return Row(name, kind, None, str(error), time.monotonic() - started)
     total_s = time.monotonic() - started
     if record.speedup is None and record.output is not None:
-        record = with_comparison(record, CompareSettings(threads=settings.threads, dims=settings.dims))
+        record = with_comparison(record, CompareSettings(threads=settings.threads, dims=settings.bindings[0]))
     return Row(name, kind, record, "", total_s)
 
 

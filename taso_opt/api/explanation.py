@@ -51,7 +51,7 @@ def explain_node(
     chosen, tell = settings or OptimizeSettings(), progress or silent
     require_runtime()
     tell("reading the model")
-    read = read_model(Path(model), load_specs(), chosen.dims)
+    read = read_model(Path(model), load_specs(), chosen.bindings[0])
     place = _find(read, node)
     rewriter = Rewriter(read.builder, read_rules(chosen.rules, read.builder), read.literal)
     graph = read.graph.terms()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TypeVar
 
@@ -17,8 +17,9 @@ from taso_opt.api.explanation import explain_node
 from taso_opt.api.optimization import optimize_file
 from taso_opt.api.result import Result
 from taso_opt.api.session import Progress
-from taso_opt.api.settings import CompareSettings, OptimizeSettings
+from taso_opt.api.settings import CompareSettings, OptimizeSettings, Sizes
 from taso_opt.core.rule import FpClass
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import UsageError
 from taso_opt.onnx_io import ModelProto, load_model, model_in_memory, store_model
 from taso_opt.report.explained import Explanation
@@ -47,7 +48,7 @@ def optimize(
     budget: float = 60.0,
     alpha: float = 1.05,
     fp_class: FpClass | str = FpClass.E3,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, Sizes] | None = None,
     inputs: Samples = None,
     seed: int = 0,
     dry_run: bool = False,
@@ -146,15 +147,15 @@ class _Workplace:
     """A temporary folder for what a caller has in memory and the runtime needs as files."""
 
     def __enter__(self) -> _Workplace:
-        self._folder = TemporaryDirectory(prefix="tasoopt-")
-        self.folder = Path(self._folder.name)
+        self._stack = ExitStack()
+        self.folder = self._stack.enter_context(scratch_folder())
         self._stored = 0
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._folder.cleanup()
+        self._stack.close()
 
     def path(self, model: ModelLike) -> Path:
         """Where the model is as a file."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from taso_opt import __version__
 from taso_opt.api.evidence import Evidence, evidence
@@ -15,8 +14,9 @@ from taso_opt.api.session import Progress, require_loadable, require_running, si
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.core.graph import Graph
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
+from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
     Model,
     ModelProto,
@@ -33,9 +33,9 @@ from taso_opt.onnx_io import (
 )
 from taso_opt.report.record import Record
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe, require_runtime, resolve_device
+from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe, require_runtime, resolve_device, run_feeds
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.feeds import sample_feeds, timing_feeds
+from taso_opt.search.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
 from taso_opt.search.finals import FailedCheck, Finals, hold_finals
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.samples import Sample, read_samples
@@ -49,6 +49,9 @@ A model with fewer bytes of weights than LIGHT_BYTES is loaded and run in no tim
 
 LEAST_PREDICTED_GAIN = 0.01
 """A plan that promises less is not worth measuring: neither the prediction nor the measurement is that exact."""
+
+OTHER_SIZES_LIMIT_S = 30.0
+"""For trying whether a model runs at other sizes than those assumed."""
 
 NOTHING_FOUND = "no rewriting is predicted to be faster by more than 1%"
 NONE_RUNS = "the runtime runs none of the rewritten models"
@@ -91,7 +94,7 @@ def optimize_file(
     if not chosen.dry_run:
         check_output(output, path, chosen.force)
     tell("reading the model")
-    read = read_model(path, load_specs(), chosen.dims)
+    read = read_model(path, load_specs(), chosen.bindings[0])
     samples = read_samples(chosen.inputs, read.inputs)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
         info = probe(runtime)
@@ -191,15 +194,30 @@ def _finals(job: Job, plans: Sequence[Plan]) -> Finals:
     feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
     timing = timing_feeds(job.model.inputs, job.samples, job.settings.seed)
     path, proto = job.model.path, seeded(job.model.proto)
-    with TemporaryDirectory(prefix="tasoopt-") as folder:
+    with scratch_folder() as folder:
         original, model = path, job.model
         if proto is not None:
-            original, model = Path(folder) / "original.onnx", replace(job.model, proto=proto)
+            original, model = folder / "original.onnx", replace(job.model, proto=proto)
             save_atomically(proto, original, original=path, durable=False)
-        candidates = [Path(folder) / f"candidate{number}.onnx" for number in range(len(plans))]
+        feeds += _feeds_at_other_sizes(job, original)
+        candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, place in zip(plans, candidates, strict=True):
             save_atomically(_rewritten(model, plan), place, original=path, durable=False)
         return hold_finals(job.process, original, candidates, feeds, timing, job.run, job.tell)
+
+
+def _feeds_at_other_sizes(job: Job, original: Path) -> list[Sample]:
+    """Inputs at the further sizes that the user gives, else at sizes near the assumed ones at which the model runs."""
+    model, bindings, seed = job.model, job.settings.bindings[1:], job.settings.seed + SEEDS
+    if bindings:
+        models = [read_model(model.path, load_specs(), binding) for binding in bindings]
+        return [sample_feeds(other.inputs, (), seed + at, 1)[0] for at, other in enumerate(models)]
+    for inputs in () if job.samples or job.settings.dims else other_sizes(model.inputs):
+        with suppress(RuntimeFailure, UnsupportedError):
+            feeds = sample_feeds(inputs, (), seed, 1)
+            run_feeds(job.process, original, feeds, job.run, timeout_s=OTHER_SIZES_LIMIT_S)
+            return feeds
+    return []
 
 
 def _rewritten(model: Model, plan: Plan) -> ModelProto:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from taso_opt.core.rule import FpClass
 
+Sizes = int | Sequence[int]
+
 
 @dataclass(frozen=True)
 class OptimizeSettings:
-    """What `tasoopt optimize` can be told; the fields are its options."""
+    """What `tasoopt optimize` can be told; the fields are its options.
+
+    Of several sizes for a dim the first is for costs and measurements, and the outputs are compared at every one.
+    """
 
     output: Path | None = None
     force: bool = False
@@ -21,10 +26,17 @@ class OptimizeSettings:
     budget: float = 60.0
     alpha: float = 1.05
     fp_class: FpClass = FpClass.E3
-    dims: Mapping[str, int] = field(default_factory=dict)
+    dims: Mapping[str, Sizes] = field(default_factory=dict)
     inputs: Path | None = None
     seed: int = 0
     dry_run: bool = False
+
+    @property
+    def bindings(self) -> tuple[dict[str, int], ...]:
+        """The sizes that go together: the first of each dim, the second of each; the last stands for further ones."""
+        sizes = {name: [size] if isinstance(size, int) else list(size) for name, size in self.dims.items()}
+        count = max(map(len, sizes.values()), default=1)
+        return tuple({name: all_[min(at, len(all_) - 1)] for name, all_ in sizes.items()} for at in range(count))
 
     def described(self) -> dict[str, object]:
         """The settings as a report shows them."""

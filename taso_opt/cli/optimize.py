@@ -17,27 +17,42 @@ if TYPE_CHECKING:
 DEVICE = "Where the model runs; auto: what `tasoopt doctor` names."
 THREADS = "Threads of the runtime; 0: its own choice."
 SEED = "Seed of the random inputs."
-DIM = "A size for a symbolic dim, to measure with; once for each."
 BUDGET = "Time for the search."
 ALPHA = "How much worse than the best a graph may be and still be explored."
 FP_CLASS = "The loosest floating-point class of rules to use."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
+DIM = "A number for a symbolic dim; the outputs are compared at further ones too."
 FP_CLASSES = [name.value for name in FpClass]
 
 
+MOST_SIZES = 16
 LONGEST_NUMBER = 18
 """Digits; Python refuses to read numbers of thousands of them, and no size has as many as twenty."""
 
 
 def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
-    """Read `--dim NAME=N` options; a further size after a comma is for the check alone and is not used yet."""
-    dims: dict[str, int] = {}
+    """Read `--dim NAME=N` options; UsageError for anything else than one positive whole number."""
+    dims = parse_sizes(values)
+    for name, sizes in dims.items():
+        if len(sizes) > 1:
+            raise UsageError(f"expected one size for dim {name!r}, found {len(sizes)}")
+    return {name: sizes[0] for name, sizes in dims.items()}
+
+
+def parse_sizes(values: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """Read `--dim NAME=N[,N..]` options; UsageError for anything else than positive whole numbers."""
+    dims: dict[str, tuple[int, ...]] = {}
     for text in values:
-        name, separator, number = text.rpartition("=")
-        if not separator or not name or not number.isdecimal() or len(number) > LONGEST_NUMBER or int(number) < 1:
+        name, separator, numbers = text.rpartition("=")
+        parts = numbers.split(",")
+        if not separator or not name or len(parts) > MOST_SIZES or not all(map(_is_size, parts)):
             raise UsageError(f"expected --dim NAME=N with a positive whole number, found {text!r}")
-        dims[name] = int(number)
+        dims[name] = tuple(map(int, parts))
     return dims
+
+
+def _is_size(text: str) -> bool:
+    return text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) > 0
 
 
 @click.command()
@@ -51,7 +66,7 @@ def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
 @click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, metavar="A", help=ALPHA)
 @click.option("--objective", type=click.Choice(["latency"]), default="latency", help="What is to be small.")
 @click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
-@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=DIM)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N[,N..]", help=DIM)
 @click.option("--inputs", type=click.Path(path_type=Path), help="Your own sample inputs: an .npz file, or a folder.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=SEED)
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help=REPORT)
@@ -74,7 +89,7 @@ def command(
         progress("loading")
         from taso_opt.api import OptimizeSettings, optimize_file
 
-        settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_dims(dims), **options)
+        settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_sizes(dims), **options)
         try:
             record = optimize_file(model, settings, progress)
         except MismatchError as error:

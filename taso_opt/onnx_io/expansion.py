@@ -16,8 +16,13 @@ Key = tuple[str, str, str]
 
 
 def check_expansion(model: ModelProto) -> None:
-    """Refuse functions that call themselves or expand to too many nodes; linear time. Raises InvalidInputError."""
+    """Refuse functions that share a name, call themselves or expand to too many nodes; linear time.
+
+    Raises InvalidInputError.
+    """
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
+    if len(functions) < len(model.functions):
+        raise InvalidInputError("expected functions of different names, found two of the same")
     sizes: dict[Key, int] = {}
     for key in functions:
         _measure(key, functions, sizes)

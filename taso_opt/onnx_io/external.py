@@ -19,6 +19,8 @@ QUARTER_BYTE = frozenset({"int2", "uint2"})
 VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 """Where a tensor keeps its elements when it does not keep them raw."""
 
+LONGEST_QUOTE = 80
+
 
 @dataclass(frozen=True)
 class DataRange:
@@ -62,7 +64,8 @@ def data_range(tensor: TensorProto) -> DataRange:
     try:
         offset, length = int(stated.get("offset", 0)), int(stated.get("length", byte_count(tensor)))
     except ValueError as error:
-        raise InvalidInputError(f"expected numbers as offset and length {where}, found {stated}") from error
+        found = f"{stated.get('offset', '0')[:LONGEST_QUOTE]!r} and {stated.get('length', '')[:LONGEST_QUOTE]!r}"
+        raise InvalidInputError(f"expected numbers as offset and length {where}, found {found}") from error
     if offset < 0 or length != byte_count(tensor):
         raise InvalidInputError(f"expected {byte_count(tensor)} bytes {where}, found {length} at offset {offset}")
     return DataRange(stated["location"], offset, length)
@@ -70,14 +73,14 @@ def data_range(tensor: TensorProto) -> DataRange:
 
 def data_file(folder: Path, location: str) -> Path:
     """The file of a location below a model's folder; InvalidInputError when it is missing or lies elsewhere."""
-    path = PurePosixPath(location.replace("\\", "/"))
+    path, quoted = PurePosixPath(location.replace("\\", "/")), repr(location[:LONGEST_QUOTE])
     if path.is_absolute() or ".." in path.parts or "\0" in location or ":" in location:
-        raise InvalidInputError(f"expected external data within the model's folder, found the location {location!r}")
+        raise InvalidInputError(f"expected external data within the model's folder, found the location {quoted}")
     found = folder / path
     if not _is_file(found):
-        raise InvalidInputError(f"expected the external data of the model, found no file {location!r} in {folder}")
+        raise InvalidInputError(f"expected the external data of the model, found no file {quoted} in {folder}")
     if not found.resolve().is_relative_to(folder.resolve()):
-        raise InvalidInputError(f"expected external data within the model's folder, found a link in {location!r}")
+        raise InvalidInputError(f"expected external data within the model's folder, found a link in {quoted}")
     return found
 
 
@@ -95,6 +98,8 @@ def check_tensors(model: ModelProto, folder: Path) -> None:
             raise InvalidInputError(f"expected sizes of 0 or more in tensor {tensor.name!r}, found {list(tensor.dims)}")
         if element_name(tensor.data_type) == "unknown":
             raise InvalidInputError(f"expected an element type in tensor {tensor.name!r}, found {tensor.data_type}")
+        if tensor.HasField("segment"):
+            raise InvalidInputError(f"expected whole tensors, found a segment of tensor {tensor.name!r}")
         if is_external(tensor):
             _check_external(tensor, folder)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from onnx import GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto, shape_inference
+from onnx import GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto, checker, shape_inference
 
 from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.types import TensorType
@@ -94,7 +94,7 @@ def infer_types(bare: ModelProto) -> dict[str, TensorType]:
     """The type of every value of the main graph whose rank is found; a size that has no name gets a new symbol."""
     try:
         inferred = shape_inference.infer_shapes(bare, strict_mode=False, data_prop=True)
-    except (shape_inference.InferenceError, ValueError, RuntimeError):
+    except (shape_inference.InferenceError, checker.ValidationError, ValueError, RuntimeError):
         inferred = bare
     used = {dim.dim_param for value in _values(inferred.graph) for dim in _dims(value.type)}
     fresh = (name for name in (f"computed_{number}" for number in count()) if name not in used)

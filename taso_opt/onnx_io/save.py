@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-from uuid import uuid4
 
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto
 
+from taso_opt.core.scratch import scratch_file
 from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.onnx_io.external import (
     VALUE_FIELDS,
@@ -58,12 +59,13 @@ def save_atomically(
     result = ModelProto()
     result.CopyFrom(proto)
     data = _data_path(out, proto, original, force)
-    with _replacing(data, durable) as stream:
+    # The model takes its place right behind its data, and neither before both are written in full.
+    with _replacing(out, durable) as stream, _replacing(data, durable) as data_stream:
         for at, tensor in enumerate(all_tensors(result)):
             if at in moved:
-                _move(tensor, stream, original.parent, data.name)
+                _move(tensor, data_stream, original.parent, data.name)
+        stream.write(_serialized(result))
         out.unlink(missing_ok=True)
-    _replace_with_bytes(out, _serialized(result), durable)
 
 
 def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool = False) -> None:
@@ -75,7 +77,7 @@ def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool 
     _check_no_data(out, proto, original)
     locations = dict.fromkeys(data_range(tensor).location for tensor in all_tensors(proto) if is_external(tensor))
     copies = [(data_file(original.parent, location), out.parent / location) for location in locations]
-    copies = [(source, target) for source, target in copies if not _is_same(source, target)]
+    copies = [(source, target) for source, target in copies if not _is_copied(source, target)]
     for _, target in copies:
         if target.exists() and not force:
             raise UsageError(f"expected no file at {target}, found one (--force replaces it)")
@@ -139,6 +141,11 @@ def _is_same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
+
+
+def _is_copied(source: Path, target: Path) -> bool:
+    """Whether there is nothing to copy: the same file, or an equal one, such as a run that was killed leaves behind."""
+    return _is_same(source, target) or (target.is_file() and filecmp.cmp(source, target, shallow=False))
 
 
 def _tensors_to_move(proto: ModelProto, out: Path, original: Path, inline_limit: int) -> set[int]:
@@ -209,15 +216,12 @@ def _replace_with_bytes(path: Path, content: bytes, durable: bool = True) -> Non
 @contextmanager
 def _replacing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` when the block ends without an error, and leaves no trace otherwise."""
-    temporary = path.with_name(f".tasoopt-{uuid4().hex}.tmp")
     try:
-        with temporary.open("xb") as stream:
+        with scratch_file(path.parent) as (temporary, stream):
             yield stream
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
-        os.replace(temporary, path)
+            os.replace(temporary, path)
     except OSError as error:
         raise UsageError(f"expected to write {path}, found: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -102,11 +102,15 @@ def command_line(record: Record) -> str:
 
 def _option(name: str, value: Any) -> list[str]:
     if name == "dims" and isinstance(value, Mapping):
-        return [word for dim, number in value.items() for word in ("--dim", f"{dim}={number}")]
+        return [word for dim, sizes in value.items() for word in ("--dim", f"{dim}={_sizes(sizes)}")]
     flag = f"--{name.replace('_', '-')}"
     if name in NOT_OPTIONS or value is None or value is False:
         return []
     return [flag] if value is True else [flag, str(value)]
+
+
+def _sizes(sizes: Any) -> str:
+    return str(sizes) if isinstance(sizes, int) else ",".join(map(str, sizes))
 
 
 def _sections(record: Record) -> list[RuleSection]:

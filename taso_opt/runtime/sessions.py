@@ -1,16 +1,15 @@
 """Sessions of ONNX Runtime: creating, describing and running them; imported in the child process only."""
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
 from taso_opt.runtime.inputs import Array, Dim, InputSpec, bind_shapes, random_inputs
 from taso_opt.runtime.installed import CUDA_PROVIDER
@@ -181,8 +180,8 @@ def _bound_run(session: ort.InferenceSession, feed: Mapping[str, Array], device:
 
 def lower(model: Model, optimization: str, settings: RunSettings) -> bytes:
     """The model that the runtime executes after its own optimizations, serialized; raises RuntimeFailure."""
-    with tempfile.TemporaryDirectory(prefix="tasoopt-") as folder:
-        path = Path(folder, "lowered.onnx")
+    with scratch_folder() as folder:
+        path = folder / "lowered.onnx"
         options = session_options(optimization, settings)
         options.optimized_model_filepath = str(path)
         create_session(model, settings, options=options)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 import threading
@@ -28,6 +29,9 @@ from taso_opt.runtime.requests import (
 )
 
 PARENT_CHECK_S = 0.5
+MEMORY_SHARE = 0.9
+"""Of the machine's memory: what the child may take for data, mapped files not counted."""
+
 PR_SET_PDEATHSIG = 1
 
 
@@ -90,7 +94,19 @@ def _import_runtime() -> Ready | Refusal:
         message = f"expected ONNX Runtime to import, found: {reason}; run: {INSTALL_COMMAND}"
         return Refusal(UnsupportedError(message), traceback.format_exc())
     onnxruntime.set_default_logger_severity(3)
+    onnxruntime.disable_telemetry_events()
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():  # which reserves far more than it uses
+        _bound_memory()
     return Ready()
+
+
+def _bound_memory() -> None:
+    """Let a model that wants all memory fail here, before the system ends some other process."""
+    if sys.platform == "linux":
+        most = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
 def _die_with_parent(parent: int, ask_kernel: bool) -> None:

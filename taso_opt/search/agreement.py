@@ -15,6 +15,9 @@ CONTRADICTION = (
     "the runtime's own optimizations change what the model computes, so that nothing can be compared with it"
 )
 
+CHECK_LIMIT_S = 120.0
+"""For all runs of one model in a check, loading it included: a loop in it may have no end."""
+
 Feed = Mapping[str, Array]
 
 
@@ -55,14 +58,14 @@ def agreement(
     """
     moved = nudged(feeds[0], settings.seed)
     try:
-        reference = run_feeds(process, original, [*feeds, *([] if moved is None else [moved])], settings)
-        plain = run_feeds(process, original, feeds, settings, optimization="none")
+        reference = _run(process, original, [*feeds, *([] if moved is None else [moved])], settings)
+        plain = _run(process, original, feeds, settings, optimization="none")
     except RuntimeFailure as error:
         raise UncheckableError(str(error)) from error
     followed = None if moved is None else reference.pop()
     warnings = doubts(reference, followed)
     try:
-        outputs = run_feeds(process, other, feeds, settings)
+        outputs = _run(process, other, feeds, settings)
     except RuntimeFailure as error:
         return Agreement((), warnings, str(error))
     tolerances = [yardstick(*case) for case in zip(reference, plain, strict=True)]
@@ -70,6 +73,12 @@ def agreement(
     if all(one.agrees for one in comparisons) or all(one.agrees for one in _compared(reference, plain, tolerances)):
         return Agreement(comparisons, warnings)
     return Agreement((), warnings, CONTRADICTION)
+
+
+def _run(
+    process: RuntimeProcess, model: Model, feeds: Sequence[Feed], settings: RunSettings, optimization: str = "all"
+) -> list[list[Array]]:
+    return run_feeds(process, model, feeds, settings, optimization, CHECK_LIMIT_S)
 
 
 def _compared(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from math import inf
 from typing import Any
@@ -24,6 +25,9 @@ NOISE = 0.02
 
 MOST_WORK, WORTH_MEASURING = 4, 1_000_000
 """How many times the work of what it replaces a change may take, beside a million multiplications, to be measured."""
+
+LEAST_EXPANSION_S = 5.0
+"""A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
 
 Progress = Callable[[Plan, int], None]
 
@@ -93,11 +97,12 @@ class BacktrackingSearch:
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
             heard(kept.best, patience.expanded)
-            self._expand(plan, original, kept)
+            end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
+            self._expand(plan, original, kept, partial(patience.is_beyond, end))
 
-    def _expand(self, plan: Plan, original: Plan, kept: Shortlist) -> None:
+    def _expand(self, plan: Plan, original: Plan, kept: Shortlist, expired: Callable[[], bool]) -> None:
         here = Neighbourhood(plan.outputs)
-        single, joint = moves_from(here, self._rewriter, self._price, with_sequences=plan is kept.best)
+        single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, expired)
         if plan is original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             for move in joint:

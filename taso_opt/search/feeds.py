@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,6 +41,22 @@ def sample_feeds(
     complete = bool(samples) and all(wanted <= set(sample) for sample in samples)
     draws = len(samples) if complete else max(draws, len(samples))
     return [_drawn(inputs, samples[draw % len(samples)] if samples else {}, seed + draw) for draw in range(draws)]
+
+
+def other_sizes(inputs: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:
+    """The inputs with every size that the model leaves open one larger, then only those of the first axes; none where
+    nothing is open. Equal names keep equal sizes."""
+    for axes in (None, 1):
+        changed = [_larger(entry, axes) for entry in inputs]
+        if changed != list(inputs):
+            yield changed
+
+
+def _larger(entry: ModelInput, axes: int | None) -> ModelInput:
+    if entry.bound is None:
+        return entry
+    open_axes = [not isinstance(dim, int) and (axes is None or at < axes) for at, dim in enumerate(entry.shape)]
+    return replace(entry, bound=tuple(size + grows for size, grows in zip(entry.bound, open_axes, strict=True)))
 
 
 def nudged(feed: Mapping[str, Array], seed: int) -> dict[str, Array] | None:

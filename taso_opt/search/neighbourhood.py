@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from taso_opt.core.term import Apply, Term, children, postorder
 from taso_opt.rewrite.lift import FOLDABLE
@@ -24,6 +25,23 @@ class Move:
     change: float
 
 
+@dataclass(frozen=True, eq=False)
+class Remaining(Collection[Term]):
+    """The terms of a graph but for some: a view, since thousands of changes of one graph would be as many sets."""
+
+    present: frozenset[Term]
+    dead: frozenset[Term]
+
+    def __contains__(self, term: object) -> bool:
+        return term in self.present and term not in self.dead
+
+    def __iter__(self) -> Iterator[Term]:
+        return (term for term in self.present if term not in self.dead)
+
+    def __len__(self) -> int:
+        return len(self.present - self.dead)
+
+
 @dataclass(frozen=True)
 class LocalChange:
     """What steps remove from a graph and what they add, each as outputs over a boundary of terms that stay."""
@@ -31,7 +49,7 @@ class LocalChange:
     steps: tuple[Step, ...]
     replacements: Replacements
     removed: tuple[Term, ...]
-    kept: frozenset[Term]
+    kept: Collection[Term]
     added: tuple[Term, ...]
     dead: frozenset[Term]
 
@@ -56,7 +74,7 @@ class Neighbourhood:
         needed = self._leaves(added)
         dead = self._dead([old for old, _ in replacements], needed)
         removed = tuple(old for old, _ in replacements if old in dead)
-        return LocalChange(steps, replacements, removed, self._present - dead, added, dead)
+        return LocalChange(steps, replacements, removed, Remaining(self._present, dead), added, dead)
 
     def _leaves(self, added: Iterable[Term]) -> set[Term]:
         """The present terms that the new ones are built on."""
@@ -109,19 +127,21 @@ def combined(moves: Sequence[tuple[Move, LocalChange]]) -> Move | None:
 
 
 Pricing = Callable[[Sequence[LocalChange]], list[float]]
+Expired = Callable[[], bool]
 
 
 def moves_from(
-    here: Neighbourhood, rewriter: Rewriter, price: Pricing, with_sequences: bool
+    here: Neighbourhood, rewriter: Rewriter, price: Pricing, with_sequences: bool, expired: Expired = lambda: False
 ) -> tuple[list[Move], list[Move]]:
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
-    With sequences, those short sequences of steps that fold weights and gain as a whole are moves too.
+    With sequences, those short sequences of steps that fold weights and gain as a whole are moves too. A graph of
+    thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
-    changes = [here.local_change((step,), step.replacements) for step in rewriter.steps(here.terms)]
-    priced = _priced(changes, price)
+    steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
+    priced = _priced([here.local_change((step,), step.replacements) for step in steps], price)
     if with_sequences:
-        sequences = [here.local_change(*sequence) for sequence in folding_sequences(here, rewriter)]
+        sequences = [here.local_change(*sequence) for sequence in folding_sequences(here, rewriter, expired)]
         priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
     by_rule: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}
@@ -138,14 +158,16 @@ def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, 
     ]
 
 
-def folding_sequences(here: Neighbourhood, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+def folding_sequences(
+    here: Neighbourhood, rewriter: Rewriter, expired: Expired
+) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
     """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
     at the replaced term or at its only consumer. Weights that are only prepared, as a kernel enlarged to the size of
     another, lead somewhere where a sum takes them up or where the same is done to them again.
     """
-    for term in here.terms:
+    for term in takewhile(lambda term: not expired(), here.terms):
         if rewriter.is_constant(term):
             continue
         for step in rewriter.rewrites(term):

@@ -113,6 +113,10 @@ class Patience:
         """How long the search has run."""
         return time.monotonic() - self._started
 
+    def is_beyond(self, seconds: float) -> bool:
+        """Whether the search has run for longer than that."""
+        return self.seconds > seconds
+
     def interrupt(self) -> None:
         """Note that the user wants no more than what is found."""
         self.reason = "interrupt"

@@ -21,6 +21,7 @@ MAX_BYTES = 64 * 2**20
 """The largest rule file that is read; the library is a hundred times smaller."""
 
 MAX_LINE = 2 * MAX_LENGTH
+LONGEST_REASON = 600
 FIELDS = {"id": str, "rule": str, "fp_class": str, "axioms": list, "engine": str, "specs": str}
 
 
@@ -59,7 +60,7 @@ def read_record(record: Record, builder: Builder, path: Path | None) -> Rule:
     try:
         parsed = parse_rule(record.text, builder)
     except RuleError as error:
-        raise RuleError(f"{error} {_place(path, record.line)}") from error
+        raise RuleError(f"{_short(error)} {_place(path, record.line)}") from error
     return Rule(parsed.source, parsed.target, record.identity, record.fp_class, record.certificate)
 
 
@@ -79,7 +80,7 @@ def read_equations(path: Path, builder: Builder) -> list[tuple[int, Rule]]:
             try:
                 equations.append((number, parse_rule(text, builder)))
             except RuleError as error:
-                raise RuleError(f"{error} {_place(path, number)}") from error
+                raise RuleError(f"{_short(error)} {_place(path, number)}") from error
     return equations
 
 
@@ -167,6 +168,12 @@ def _format(rule: Rule) -> str:
         "specs": rule.certificate.specs,
     }
     return json.dumps(fields, ensure_ascii=False)
+
+
+def _short(error: RuleError) -> str:
+    """A message that leaves room for the place, whatever it quotes of the file."""
+    text = str(error)
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
 
 
 def _place(path: Path | None, line: int) -> str:

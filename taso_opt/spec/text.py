@@ -20,6 +20,7 @@ from taso_opt.spec.builder import Builder
 
 MAX_DEPTH = 64
 MAX_LENGTH = 20_000
+MAX_DIGITS = 100
 
 MISFITS = (TypeError, AttributeError, LookupError, ArithmeticError, AssertionError)
 """What type inference, which trusts the form of attributes, raises on those of a text that nobody has checked."""
@@ -210,6 +211,8 @@ class _Parser:
         match = _TOKEN.match(self._text, self._at)
         if match is None:
             raise self._error("more of the equation")
+        if match[1].isdecimal() and len(match[1]) > MAX_DIGITS:
+            raise self._error(f"a number of at most {MAX_DIGITS} digits")
         self._at = match.end()
         return match[1]
 

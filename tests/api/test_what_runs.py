@@ -141,3 +141,19 @@ def test_a_candidate_that_does_not_run_drops_out_and_the_record_says_so(save, pr
     assert record.result == "unchanged"
     assert len(record.warnings) == len(written)
     assert record.warnings[0].startswith("a candidate was dropped: expected ONNX Runtime to load ")
+
+
+def test_a_loop_without_an_end_is_left_alone_when_the_time_for_the_check_is_over(save, process, monkeypatch):
+    monkeypatch.setattr("taso_opt.search.agreement.CHECK_LIMIT_S", 1.0)
+    body = "g (int64 i, bool on, float[4,16] s) => (bool go, float[4,16] t) { go = Identity(on)  t = Relu(s) }"
+    path = save(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[4,64] x) => (float[4,16] y)'
+        f"<int64 n = {{{2**62}}}, bool c = {{1}}> {{ a = MatMul(x, v)  b = MatMul(a, w)"
+        f"  y = Loop(n, c, b) <body = {body}> }}",
+        v=weight(64, 256),
+        w=weight(256, 16),
+    )
+    record = optimize_file(path, QUICK, process=process)
+    assert record.result == "unchanged"
+    assert "within 1 s, found it still busy" in record.reason
+    assert path.with_name("model.opt.onnx").read_bytes() == path.read_bytes()

@@ -128,6 +128,13 @@ def test_a_tensor_of_no_known_element_type_is_refused(save):
     assert refusal(save(model)) == "expected an element type in tensor 'w', found 99"
 
 
+def test_a_tensor_in_segments_is_refused(save):
+    model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
+    model.graph.initializer.append(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], raw_data=bytes(8)))
+    model.graph.initializer[0].segment.end = 1
+    assert refusal(save(model)) == "expected whole tensors, found a segment of tensor 'w'"
+
+
 def external(location, offset="0", length="8"):
     model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)

@@ -186,8 +186,26 @@ def test_an_unchanged_copy_is_byte_for_byte_and_takes_its_data_along(external, t
     assert (out / "out.onnx").read_bytes() == external.path.read_bytes()
     assert (out / "weights.bin").read_bytes() == (external.path.parent / "weights.bin").read_bytes()
     assert np.array_equal(outputs_of(out / "out.onnx"), EXPECTED)
+    copy_unchanged(external.path, external.proto, out / "second.onnx")
+    assert np.array_equal(outputs_of(out / "second.onnx"), EXPECTED)
+    (out / "weights.bin").write_bytes(bytes(len((out / "weights.bin").read_bytes())))
     with pytest.raises(UsageError, match=r"expected no file at .*weights.bin, found one"):
-        copy_unchanged(external.path, external.proto, out / "second.onnx")
+        copy_unchanged(external.path, external.proto, out / "third.onnx")
+
+
+def test_the_data_of_an_old_output_is_kept_until_the_new_one_is_written(external, tmp_path, monkeypatch):
+    out = tmp_path / "out.onnx"
+    save_atomically(without_the_last_relu(external), out, original=external.path)
+    before = out.read_bytes(), (tmp_path / "out.onnx.data").read_bytes()
+
+    def fail(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("taso_opt.onnx_io.save._serialized", lambda proto: fail(0))
+    with pytest.raises(UsageError, match="No space left on device"):
+        save_atomically(external.proto, out, original=external.path, force=True)
+    assert before == (out.read_bytes(), (tmp_path / "out.onnx.data").read_bytes())
+    assert sorted(os.listdir(tmp_path)) == ["in", "out.onnx", "out.onnx.data"]
 
 
 def test_an_unchanged_copy_beside_the_original_shares_its_data(external):

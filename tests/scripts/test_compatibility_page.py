@@ -1,6 +1,6 @@
 """The page of compatibility figures is made from test reports."""
 
-from compatibility import MODES, Result, feature_rows, figures, read_report
+from compatibility import MODES, Result, feature_rows, figures, read_report, real_models
 
 
 def outcome(name, result, rewritten="False"):
@@ -35,3 +35,12 @@ def test_reports_of_pytest_are_read(tmp_path):
         '</properties></testcase><testcase name="two"><failure message="no"/></testcase></testsuite></testsuites>'
     )
     assert list(read_report(report)) == [Result("one", {"optimized": "agrees"}, True), Result("two", {}, False)]
+
+
+def test_real_models_have_a_row_each_with_a_star_where_something_was_rewritten():
+    modes = {**dict.fromkeys(("optimized", "respelled", "shrunk", "wandered"), "agrees"), "far": "wrong"}
+    found = {**modes, "operators": "12", "far rewritten": "True", "optimized rewritten": "False"}
+    text = real_models([Result("test_a_real_model[magika]", found, False), Result("test_a_real_model[none]", {}, True)])
+    assert "1 pre-trained models" in text
+    assert "| magika | 12 | agrees | agrees | agrees | agrees | wrong \\* |" in text
+    assert "none" not in text

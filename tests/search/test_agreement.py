@@ -15,7 +15,7 @@ def judged(monkeypatch):
     """The agreement of models with the first one, given the outputs of each, None for one that does not run."""
 
     def judge(outputs, plain=None):
-        def run(process, model, feeds, settings, optimization="all"):
+        def run(process, model, feeds, settings, optimization, timeout_s):
             value = plain if optimization == "none" and plain is not None else outputs[model]
             if value is None:
                 raise RuntimeFailure(f"expected ONNX Runtime to run {model}, found: trouble")

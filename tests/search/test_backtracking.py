@@ -11,6 +11,7 @@ from taso_opt.core.term import Const, Var, operator_count, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.neighbourhood import Neighbourhood, moves_from
 from taso_opt.search.plan import SearchLimits
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -68,6 +69,25 @@ def test_towers_that_share_weights_become_one_stack():
     best = result.plans[0]
     assert operator_count(best.outputs) == 2 + 2 * 3
     assert_same_values(op, outputs, best.outputs)
+
+
+def test_moves_that_there_is_no_time_to_find_are_left_out():
+    outputs = towers(8, 4)
+    op = load_specs().builder()
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in RULES)))
+    here, asked = Neighbourhood(outputs), iter([False] * 2)
+    everything, _ = moves_from(here, rewriter, lambda changes: [0.0 for _ in changes], True)
+    some, _ = moves_from(here, rewriter, lambda changes: [0.0 for _ in changes], True, lambda: next(asked, True))
+    assert len(some) == 2 < len(everything)
+
+
+def test_what_a_change_leaves_of_a_graph_is_the_graph_without_what_dies():
+    outputs = towers(2, 2)
+    here = Neighbourhood(outputs)
+    change = here.local_change((), ((outputs[0], outputs[1]),))
+    assert set(change.kept) == set(postorder([outputs[1]]))
+    assert len(change.kept) == len(set(change.kept))
+    assert outputs[1] in change.kept and outputs[0] not in change.kept
 
 
 def test_the_last_plan_is_the_original():

@@ -1,0 +1,116 @@
+"""Temporary files go away with their block, or with the next run where theirs was killed; those in use stay."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from taso_opt.core import scratch
+from taso_opt.core.scratch import FILE_PREFIX, FILE_SUFFIX, FOLDER_PREFIX, LOCK, scratch_file, scratch_folder
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from taso_opt.core.scratch import scratch_file, scratch_folder
+with scratch_folder() as folder, scratch_file(Path(os.environ["TMPDIR"])) as (path, stream):
+    (folder / "large").write_bytes(bytes(100))
+    stream.write(bytes(100))
+    stream.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder for temporary files that nobody has looked into yet."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(scratch, "_swept", set())
+    return tmp_path
+
+
+def names(place):
+    return sorted(os.listdir(place))
+
+
+def kill_a_user(place):
+    environment = {**os.environ, "TMPDIR": str(place)}
+    done = subprocess.run([sys.executable, "-c", KILLED], env=environment, check=False)
+    assert done.returncode == -9
+
+
+def test_a_folder_and_a_file_are_gone_behind_their_block(place):
+    with scratch_folder() as folder, scratch_file(place) as (path, stream):
+        (folder / "inner").mkdir()
+        stream.write(b"content")
+        assert folder.is_dir() and path.is_file()
+        assert folder.name.startswith(FOLDER_PREFIX)
+    assert names(place) == []
+
+
+def test_a_file_that_was_moved_away_stays(place):
+    with scratch_file(place) as (path, stream):
+        stream.write(b"content")
+        stream.flush()
+        os.replace(path, place / "result")
+    assert (place / "result").read_bytes() == b"content"
+    assert names(place) == ["result"]
+
+
+def test_an_error_leaves_nothing(place):
+    with pytest.raises(ZeroDivisionError), scratch_folder(), scratch_file(place):
+        raise ZeroDivisionError
+    assert names(place) == []
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(place):
+    kill_a_user(place)
+    left = names(place)
+    assert len(left) == 2
+    assert left[0].startswith(FILE_PREFIX) and left[1].startswith(FOLDER_PREFIX)
+    with scratch_file(place):
+        assert not set(left) & set(names(place))
+    assert names(place) == []
+
+
+def test_what_another_process_uses_stays(place):
+    with scratch_folder() as folder, scratch_file(place) as (path, _):
+        script = KILLED.replace("os.kill", "print")
+        environment = {**os.environ, "TMPDIR": str(place)}
+        subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True)
+        assert folder.is_dir() and path.is_file()
+
+
+def test_what_only_looks_alike_stays(place, monkeypatch):
+    outside = place.parent / f"{place.name}-outside"
+    outside.mkdir()
+    (outside / LOCK).touch()
+    (place / f"{FOLDER_PREFIX}link").symlink_to(outside)
+    (place / f"{FOLDER_PREFIX}full").mkdir()
+    (place / f"{FOLDER_PREFIX}full" / "file").touch()
+    (place / f"{FILE_PREFIX}link{FILE_SUFFIX}").symlink_to(outside / LOCK)
+    (place / f"{FILE_PREFIX}other").touch()
+    before = names(place)
+    with scratch_folder():
+        pass
+    assert names(place) == before
+    assert (outside / LOCK).exists()
+
+
+def test_files_of_another_user_stay(place, monkeypatch):
+    kill_a_user(place)
+    before = names(place)
+    monkeypatch.setattr("taso_opt.core.scratch.os.getuid", lambda: os.geteuid() + 1)
+    with scratch_file(place):
+        pass
+    assert names(place) == before
+
+
+def test_a_folder_that_cannot_be_listed_is_no_trouble(place, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("taso_opt.core.scratch.os.scandir", refuse)
+    with scratch_folder() as folder:
+        assert folder.is_dir()
