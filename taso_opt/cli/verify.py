@@ -14,7 +14,7 @@ from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
     from taso_opt.core.rule import Rule
-    from taso_opt.verify.check import CheckResult
+    from taso_opt.verify.check import CheckResult, Failure
     from taso_opt.verify.verdict import Verdict
 
 SCHEMA_VERSION = 1
@@ -92,14 +92,22 @@ def _axioms(as_json: bool) -> int:
 
 
 def _check_text(result: CheckResult) -> str:
-    lines = [f"rule {failure.identity} in line {failure.line}: {failure.problem}" for failure in result.failures]
-    failed = len({failure.line for failure in result.failures})
+    lines = [f"{_place(failure)}: {failure.problem}" for failure in result.failures]
+    if result.followed:
+        lines.append(f"{result.followed} proofs followed step by step, {result.rules - result.followed} made again")
+    failed = len({failure.line for failure in result.failures if failure.line})
     return "\n".join([*lines, f"{result.rules} rules checked, {failed} failed"])
+
+
+def _place(failure: Failure) -> str:
+    if not failure.identity:
+        return "the library"
+    return f"rule {failure.identity} in line {failure.line}" if failure.line else f"rule {failure.identity}"
 
 
 def _check_document(result: CheckResult) -> dict[str, Any]:
     failures = [{"id": one.identity, "line": one.line, "problem": one.problem} for one in result.failures]
-    return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "failures": failures}
+    return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "followed": result.followed, "failures": failures}
 
 
 def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: bool) -> int:
@@ -108,6 +116,7 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
     from taso_opt.spec.rule_file import read_equations, write_rules
     from taso_opt.verify.crew import Crew
     from taso_opt.verify.pipeline import build_library, examine_all
+    from taso_opt.verify.proofs import write_proofs
     from taso_opt.verify.verdict import Refuted, Unknown
     from taso_opt.verify.worker import Examine
 
@@ -120,6 +129,7 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
         if output is not None:
             kept = build_library(crew, library, rules, verdicts, progress)
             write_rules(output, kept)
+            write_proofs(output, library, kept)
     if as_json:
         click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))
     else:

@@ -17,6 +17,7 @@ from taso_opt.spec.text import MAX_LENGTH, format_rule, parse_rule
 
 RULES_PACKAGE = "taso_opt.data.rules"
 LIBRARY = "library.jsonl"
+PROOFS_SUFFIX = ".proofs.jsonl"
 MAX_BYTES = 64 * 2**20
 """The largest rule file that is read; the library is a hundred times smaller."""
 
@@ -95,26 +96,51 @@ def write_rules(path: Path, rules: Iterable[Rule]) -> None:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file of bounded size in UTF-8; InvalidInputError or RuleError otherwise."""
+    return _decode(_read(path), str(path))
+
+
+def library_bytes(path: Path | None) -> bytes:
+    """A library as it stands in its file, the one shipped when `path` is None; InvalidInputError without one."""
+    if path is not None:
+        return _read(path)
+    shipped = files(RULES_PACKAGE).joinpath(LIBRARY)
+    if not shipped.is_file():
+        raise InvalidInputError(f"expected the rule library {LIBRARY} inside the installed package, found none")
+    return shipped.read_bytes()
+
+
+def proof_bytes(path: Path | None) -> bytes | None:
+    """The proofs that stand beside a library, None when there are none; those of the shipped one must be there."""
+    if path is not None:
+        beside = proofs_path(path)
+        return _read(beside) if beside.exists() else None
+    shipped = files(RULES_PACKAGE).joinpath(proofs_path(Path(LIBRARY)).name)
+    if not shipped.is_file():
+        raise InvalidInputError(f"expected the proofs of {LIBRARY} inside the installed package, found none")
+    return shipped.read_bytes()
+
+
+def proofs_path(library: Path) -> Path:
+    """Where the proofs of a library stand: beside it."""
+    return library.with_name(library.name.removesuffix(".jsonl") + PROOFS_SUFFIX)
+
+
+def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidInputError(f"expected a rule file that can be read, found {path}: {error.strerror}") from error
-    return _decode(data, str(path))
+    if len(data) > MAX_BYTES:
+        raise RuleError(f"expected a rule file of at most {MAX_BYTES} bytes, found more in {path}")
+    return data
 
 
 def _lines(path: Path | None) -> list[str]:
-    if path is not None:
-        return read_lines(path)
-    shipped = files(RULES_PACKAGE).joinpath(LIBRARY)
-    if not shipped.is_file():
-        raise InvalidInputError(f"expected the rule library {LIBRARY} inside the installed package, found none")
-    return _decode(shipped.read_bytes(), LIBRARY)
+    return _decode(library_bytes(path), LIBRARY if path is None else str(path))
 
 
 def _decode(data: bytes, name: str) -> list[str]:
-    if len(data) > MAX_BYTES:
-        raise RuleError(f"expected a rule file of at most {MAX_BYTES} bytes, found more in {name}")
     lines = data.split(b"\n")
     decoded = []
     for number, line in enumerate(lines, start=1):

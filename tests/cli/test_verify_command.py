@@ -55,7 +55,10 @@ def test_a_library_is_written_checked_and_shown_and_an_altered_one_fails(run, tm
     library = tmp_path / "library.jsonl"
     code, out, _ = run("verify", file(tmp_path, TRUE), "-o", library, "--jobs", 1)
     assert (code, out.splitlines()[-1]) == (0, "1 proved, 0 refuted, 0 unknown; 1 rules in the library")
-    assert run("verify", library, "--check", "--jobs", 1)[:2] == (0, "1 rules checked, 0 failed\n")
+    assert run("verify", library, "--check", "--jobs", 1)[:2] == (
+        0,
+        "1 proofs followed step by step, 0 made again\n1 rules checked, 0 failed\n",
+    )
     (identity,) = [json.loads(line)["id"] for line in library.read_text().splitlines()]
     assert run("rules", "list", "--rules", library)[1] == f"{identity}  E1  {TRUE}\n"
     explained = run("rules", "explain", identity[:5], "--rules", library)[1]
