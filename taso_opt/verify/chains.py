@@ -42,27 +42,34 @@ class ChainSearch:
 
     def chains(self, rule: Rule, axioms: Iterable[str]) -> tuple[Chain, ...] | None:
         """A chain for each output of a rule, None when one of them was not found within the limits."""
-        laws = [law for name in axioms for law in self._of(name)]
-        found = []
-        builder = self._builder
-        for source, target in zip(rule.source, rule.target, strict=True):
-            builder.type(source), builder.type(target)
-            chain = _meet(builder, _by_root(laws), source, target)
-            if chain is None:
-                return None
-            found.append(chain)
-        return tuple(found)
+        return chains_between(self._builder, by_root(law for name in axioms for law in self._of(name)), rule)
 
     def _of(self, name: str) -> tuple[Law, ...]:
         if name not in self._laws:
             axiom = self._library.axioms.get(name)
-            self._laws[name] = tuple(_laws(self._builder, name, axiom.instances(self._builder))) if axiom else ()
+            instances = axiom.instances(self._builder) if axiom else ()
+            self._laws[name] = tuple(laws_of(self._builder, name, [(one.left, one.right) for one in instances]))
         return self._laws[name]
 
 
-def _laws(builder: Builder, name: str, instances: Iterable[object]) -> Iterator[Law]:
-    for number, one in enumerate(instances):
-        left, right = one.left, one.right  # type: ignore[attr-defined]
+def chains_between(
+    builder: Builder, laws: Mapping[str, Sequence[Law]], rule: Rule, max_terms: int = MAX_TERMS, slack: int = SLACK
+) -> tuple[Chain, ...] | None:
+    """A chain of the given laws for each output of a rule, None when one was not found within the limits."""
+    found = []
+    for source, target in zip(rule.source, rule.target, strict=True):
+        builder.type(source), builder.type(target)
+        limit = max(operator_count((source,)), operator_count((target,))) + slack
+        chain = _meet(builder, laws, source, target, max_terms, limit)
+        if chain is None:
+            return None
+        found.append(chain)
+    return tuple(found)
+
+
+def laws_of(builder: Builder, name: str, statements: Iterable[tuple[Sequence[Term], Sequence[Term]]]) -> Iterator[Law]:
+    """Every direction of every output of the statements of one axiom or rule that can be a pattern."""
+    for number, (left, right) in enumerate(statements):
         for output, (u, v) in enumerate(zip(left, right, strict=True)):
             builder.type(u), builder.type(v)
             for forward, pattern, result in ((True, u, v), (False, v, u)):
@@ -70,7 +77,8 @@ def _laws(builder: Builder, name: str, instances: Iterable[object]) -> Iterator[
                     yield Law(name, number, output, forward, pattern, result)
 
 
-def _by_root(laws: Iterable[Law]) -> Mapping[str, Sequence[Law]]:
+def by_root(laws: Iterable[Law]) -> Mapping[str, Sequence[Law]]:
+    """The laws by the operator at the root of their pattern."""
     table: dict[str, list[Law]] = {}
     for law in laws:
         table.setdefault(_root(law.pattern), []).append(law)
@@ -83,15 +91,16 @@ def _root(term: Term) -> str:
     return term.operator if isinstance(term, Apply) else ""
 
 
-def _meet(builder: Builder, laws: Mapping[str, Sequence[Law]], source: Term, target: Term) -> Chain | None:
+def _meet(
+    builder: Builder, laws: Mapping[str, Sequence[Law]], source: Term, target: Term, max_terms: int, limit: int
+) -> Chain | None:
     """Grow the terms that are reached from each side, the smaller set first, until one is in both."""
     reached: tuple[dict[Term, Step | None], dict[Term, Step | None]] = ({source: None}, {target: None})
     came: tuple[dict[Term, Term], dict[Term, Term]] = ({}, {})
     edges = [[source], [target]]
-    limit = max(operator_count((source,)), operator_count((target,))) + SLACK
     if source == target:
         return Chain((), ())
-    while (edges[0] or edges[1]) and len(reached[0]) + len(reached[1]) < MAX_TERMS:
+    while (edges[0] or edges[1]) and len(reached[0]) + len(reached[1]) < max_terms:
         side = 0 if edges[0] and (not edges[1] or len(edges[0]) <= len(edges[1])) else 1
         following = []
         for term in edges[side]:
@@ -102,7 +111,7 @@ def _meet(builder: Builder, laws: Mapping[str, Sequence[Law]], source: Term, tar
                 following.append(new)
                 if new in reached[1 - side]:
                     return Chain(*(_steps(reached[at], came[at], new) for at in (0, 1)))
-            if len(reached[0]) + len(reached[1]) >= MAX_TERMS:
+            if len(reached[0]) + len(reached[1]) >= max_terms:
                 break
         edges[side] = following
     return None

@@ -77,8 +77,8 @@ def test_the_json_of_a_check_names_line_and_problem(run, tmp_path):
     library.write_text(library.read_text().replace('"fp_class": "E1"', '"fp_class": "E0"'))
     code, out, _ = run("verify", library, "--check", "--json", "--jobs", 1)
     document = json.loads(out)
-    assert (code, document["rules"], document["failures"][0]["line"]) == (1, 1, 1)
-    assert "expected E1, found E0" in document["failures"][0]["problem"]
+    assert (code, document["rules"], {failure["line"] for failure in document["failures"]}) == (1, 1, {0, 1})
+    assert any("expected E1, found E0" in failure["problem"] for failure in document["failures"])
 
 
 def test_the_library_that_is_shipped_is_listed_and_counted(run):
