@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -37,33 +38,58 @@ def changed_laws(rule: Rule, builder: Builder) -> Iterator[Rule]:
                     yield Rule(one_way.source, target)
 
 
-def weakened_laws(rule: Rule, builder: Builder) -> Iterator[Rule]:
-    """The rule with one condition dropped: a size that was fixed or shared, a rank, or the value of an attribute."""
+def weakened_laws(rule: Rule, builder: Builder) -> Iterator[Rule | None]:
+    """The rule with one condition dropped, None where type inference refuses that.
+
+    A condition is a size that is a number or the same in several places, a rank, or an attribute that is a number.
+    What only renames a size or puts a number for a symbol is no weaker.
+    """
+    shared = _shared_symbols(rule)
     for variable in rule.variables:
-        for shape in _weaker_shapes(variable.type.shape):
-            yield from _applied(rule, builder, Change({variable: TensorType(variable.type.dtype, shape)}))
+        for shape in _weaker_shapes(variable.type.shape, shared):
+            yield _applied(rule, builder, Change({variable: TensorType(variable.type.dtype, shape)}))
     applications = [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
     settings = dict.fromkeys((term.operator, *setting) for term in applications for setting in term.attributes)
     for operator, name, value in settings:
-        for other in other_values(value):
-            yield from _applied(rule, builder, Change(attributes={(operator, name, value): other}))
+        for other in _other_numbers(value) if name not in ("axis", "perm") else ():
+            yield _applied(rule, builder, Change(attributes={(operator, name, value): other}))
 
 
-def _applied(rule: Rule, builder: Builder, change: Change) -> Iterator[Rule]:
+def _applied(rule: Rule, builder: Builder, change: Change) -> Rule | None:
     try:
-        changed = apply_change(builder, rule, change)
+        return apply_change(builder, rule, change)
     except (TasoError, ValueError, *MISFITS):
-        return
-    if changed is not None and changed != rule:
-        yield changed
+        return None
 
 
-def _weaker_shapes(shape: tuple[Dim, ...]) -> Iterator[tuple[Dim, ...]]:
-    star = shape and isinstance(shape[0], Size) and shape[0].is_star
+def _shared_symbols(rule: Rule) -> set[str]:
+    """The sizes that stand in more than one place."""
+    values: list[Attribute] = [dim for variable in rule.variables for dim in variable.type.shape]
+    for term in postorder((*rule.source, *rule.target)):
+        if isinstance(term, Apply):
+            values += [
+                part for _, value in term.attributes for part in (value if isinstance(value, tuple) else (value,))
+            ]
+    counts = Counter(name for value in values if isinstance(value, Size) for name in value.symbols())
+    return {name for name, count in counts.items() if count > 1}
+
+
+def _weaker_shapes(shape: tuple[Dim, ...], shared: Container[str]) -> Iterator[tuple[Dim, ...]]:
     for at, dim in enumerate(shape):
-        fresh = f"*{FRESH}" if isinstance(dim, Size) and dim.is_star else FRESH
-        yield (*shape[:at], symbol(fresh), *shape[at + 1 :])
-    yield shape[1:] if star else (symbol(f"*{FRESH}"), *shape)
+        if isinstance(dim, int) or any(name in shared for name in dim.symbols()):
+            fresh = f"*{FRESH}" if isinstance(dim, Size) and dim.is_star else FRESH
+            yield (*shape[:at], symbol(fresh), *shape[at + 1 :])
+    if not (shape and isinstance(shape[0], Size) and shape[0].is_star):
+        yield (symbol(f"*{FRESH}"), *shape)
+
+
+def _other_numbers(value: Attribute) -> Iterator[Attribute]:
+    """The attribute with one number in it one more or one less."""
+    if isinstance(value, int):
+        yield from (value + 1, value - 1)
+    elif isinstance(value, tuple):
+        for place, part in enumerate(value):
+            yield from ((*value[:place], other, *value[place + 1 :]) for other in _other_numbers(part))
 
 
 def _node_changes(node: Term, builder: Builder, variables: Sequence[Var]) -> Iterator[Callable[[], Term]]:

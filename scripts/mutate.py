@@ -1,8 +1,9 @@
 """Mutates every axiom, each of its preconditions and the meaning of each operator, and prints the mutants that survive.
 
-A mutant of an axiom is caught when it is not proved for all sizes; one that is proved and that evaluation agrees with
-is true as well, and so no mutant that could be caught. A mutant of a meaning is caught by the outputs of ONNX Runtime,
-by evaluation that fails, or by an axiom that is no longer proved. Exit code 1 when a mutant survives.
+A mutant of an axiom is caught when type inference refuses it or it is not proved for all sizes; one that is proved and
+that evaluation agrees with is true as well, and so no mutant that could be caught. A mutant of a meaning is caught by
+the outputs of ONNX Runtime, by evaluation that fails, or by an axiom that is no longer proved. Exit code 1 when a
+mutant survives.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one mutant: caught, true (a law that holds as well), equivalent, or survived."""
+    """What became of one mutant: caught, ill-typed, true (a law that holds as well), equivalent, or survived."""
 
     kind: str
     where: str
@@ -68,7 +69,7 @@ def main() -> int:
     library = load_specs()
     outcomes = [*law_outcomes(library, options.every), *meaning_outcomes(library, options.every)]
     for outcome in outcomes:
-        if outcome.fate == "survived" or (options.list and outcome.fate != "caught"):
+        if outcome.fate == "survived" or (options.list and outcome.fate in ("true", "equivalent")):
             print(f"{outcome.fate}: {outcome.kind} of {outcome.where}: {outcome.mutant}")
     print(summary(outcomes))
     return int(any(outcome.fate == "survived" for outcome in outcomes))
@@ -93,9 +94,11 @@ def law_outcomes(library: SpecLibrary, every: int = 1) -> Iterator[Outcome]:
         for one in dict.fromkeys((instances[0], instances[-1])):
             rule = Rule(one.left, one.right)
             for kind, mutants in (("axiom", changed_laws), ("precondition", weakened_laws)):
-                for mutant in dict.fromkeys(mutants(rule, builder)):
+                for mutant in mutants(rule, builder):
                     number += 1
-                    if number % every == 0:
+                    if number % every == 0 and mutant is None:
+                        yield Outcome(kind, axiom.name, "", "ill-typed")
+                    elif number % every == 0 and mutant is not None and mutant != rule:
                         yield Outcome(kind, axiom.name, format_rule(mutant), law_fate(builder, mutant))
 
 
