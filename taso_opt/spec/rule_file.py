@@ -21,6 +21,9 @@ PROOFS_SUFFIX = ".proofs.jsonl"
 MAX_BYTES = 64 * 2**20
 """The largest rule file that is read; the library is a hundred times smaller."""
 
+MAX_RULES = 100_000
+"""The most rules or equations of one file; the generator proposes a tenth of it."""
+
 MAX_LINE = 2 * MAX_LENGTH
 FIELDS = {"id": str, "rule": str, "fp_class": str, "axioms": list, "engine": str, "specs": str}
 
@@ -66,7 +69,9 @@ def read_record(record: Record, builder: Builder, path: Path | None) -> Rule:
 
 def read_records(path: Path | None) -> Iterator[Record]:
     """The lines of a library; blank lines are skipped."""
-    for number, line in enumerate(_lines(path), start=1):
+    lines = _lines(path)
+    _check_count(lines, LIBRARY if path is None else str(path))
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             yield _record(line, number, path)
 
@@ -74,7 +79,9 @@ def read_records(path: Path | None) -> Iterator[Record]:
 def read_equations(path: Path, builder: Builder) -> list[tuple[int, Rule]]:
     """The equations of a file in text form with their line numbers; blank lines and lines of # are skipped."""
     equations = []
-    for number, line in enumerate(read_lines(path), start=1):
+    lines = read_lines(path)
+    _check_count(lines, str(path))
+    for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text and not text.startswith("#"):
             try:
@@ -138,6 +145,12 @@ def _read(path: Path) -> bytes:
 
 def _lines(path: Path | None) -> list[str]:
     return _decode(library_bytes(path), LIBRARY if path is None else str(path))
+
+
+def _check_count(lines: Iterable[str], name: str) -> None:
+    count = sum(1 for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    if count > MAX_RULES:
+        raise RuleError(f"expected at most {MAX_RULES} rules in a file, found {count} in {name}")
 
 
 def _decode(data: bytes, name: str) -> list[str]:

@@ -126,7 +126,8 @@ class _Parser:
             raise RuleError(f"expected as many outputs on both sides, found {len(source)} and {len(target)}")
         unused = set(self._variables) - {variable.name for variable in variables((*source, *target))}
         if unused:
-            raise RuleError(f"expected every typed variable in the equation, found no {', '.join(sorted(unused))}")
+            some = ", ".join(sorted(unused)[:8])
+            raise RuleError(f"expected every typed variable in the equation, found no {some}")
         return source, target
 
     def expect_end(self) -> None:

@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 import review_axioms
 from taso_opt.spec.axiom import axiom
-from taso_opt.spec.text import parse_rule
 from taso_opt.verify.prove import Prover
 
 

@@ -16,6 +16,7 @@ Value = tuple[Any, ...]
 Products = tuple[tuple[tuple[str, ...], int], ...]
 MAX_LENGTH = 20_000
 MAX_DEPTH = 200
+MAX_PRODUCTS = 4096
 _TOKEN = re.compile(r'\s*("[^"\\]*"|\d+\.\d*(?:e-?\d+)?|\.\.\.|[A-Za-z_]\w*|\d+|[()\[\],;=+*/-])')
 
 
@@ -58,13 +59,15 @@ class Reader:
             self._expect("]")
         return result
 
-    def value(self) -> Value:
+    def value(self, depth: int = 0) -> Value:
         """A tuple, a text, a number with a point, or a size."""
+        if depth > MAX_DEPTH:
+            raise Wrong(f"expected at most {MAX_DEPTH} nested tuples, found more")
         if self._peek() == "(":
             self._next()
             parts = []
             while self._peek() != ")":
-                parts.append(self.value())
+                parts.append(self.value(depth + 1))
                 if self._peek() == ",":
                     self._next()
             self._expect(")")
@@ -206,6 +209,8 @@ def shape_written_out(shape: Iterable[Value], sizes: Mapping[str, Any]) -> tuple
 
 
 def _times(left: Any, right: Any) -> Products:
+    if len(left) * len(right) > MAX_PRODUCTS:
+        raise Wrong(f"expected sizes of at most {MAX_PRODUCTS} products, found more")
     return tuple((tuple(sorted(a + b)), m * n) for a, m in left for b, n in right)
 
 
