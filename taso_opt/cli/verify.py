@@ -33,17 +33,26 @@ UNKNOWN = 5
     "--jobs", type=click.IntRange(1, 1024), default=os.cpu_count() or 1, help="Processes [one for each core]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML, one test case a rule.")
 def command(
-    file: Path | None, check: bool, axioms: bool, strict: bool, output: Path | None, jobs: int, as_json: bool
+    file: Path | None,
+    check: bool,
+    axioms: bool,
+    strict: bool,
+    output: Path | None,
+    jobs: int,
+    as_json: bool,
+    junit: Path | None,
 ) -> int:
     """Prove or refute the equations of FILE, one a line in text form; lines that begin with # are comments.
 
     Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
-    that was altered or has lost its proof. With --axioms the laws that all proofs start from are proved from the
+    that was altered or has lost its proof. In a GitHub workflow the result is added to the summary of the step. With
+    --axioms the laws that all proofs start from are proved from the
     meanings of the operators: exit code 1 names each that is not.
     """
     if axioms:
-        if check or strict or file is not None or output is not None:
+        if check or strict or file is not None or output is not None or junit is not None:
             raise UsageError("expected --axioms alone or with --json, found more")
         return _axioms(as_json)
     if check and (output is not None or strict):
@@ -51,18 +60,20 @@ def command(
     if file is None and not check:
         raise UsageError("expected a FILE of equations, or --check or --axioms, found none of them")
     if check:
-        return _check(file, jobs, as_json)
+        return _check(file, jobs, as_json, junit)
     assert file is not None
-    return _verify(file, output, strict, jobs, as_json)
+    return _verify(file, output, strict, jobs, as_json, junit)
 
 
-def _check(file: Path | None, jobs: int, as_json: bool) -> int:
+def _check(file: Path | None, jobs: int, as_json: bool, junit: Path | None) -> int:
+    from taso_opt.cli.continuous import check_cases, report
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
     from taso_opt.verify.check import check_library
 
     with stderr_progress() as progress:
         result = check_library(file, load_specs(), jobs, progress)
+    report(check_cases(result), junit)
     click.echo(json.dumps(_check_document(result), indent=2) if as_json else _check_text(result))
     return REFUTED if result.failures else 0
 
@@ -110,7 +121,8 @@ def _check_document(result: CheckResult) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "followed": result.followed, "failures": failures}
 
 
-def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: bool) -> int:
+def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: bool, junit: Path | None) -> int:
+    from taso_opt.cli.continuous import report, verdict_cases
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
     from taso_opt.spec.rule_file import read_equations, write_rules
@@ -130,6 +142,7 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
             kept = build_library(crew, library, rules, verdicts, progress)
             write_rules(output, kept)
             write_proofs(output, library, kept)
+    report(verdict_cases(equations, verdicts, strict), junit)
     if as_json:
         click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))
     else:

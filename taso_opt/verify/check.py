@@ -35,12 +35,14 @@ class Failure:
 class CheckResult:
     """How many rules were checked, how many by following their chains, and every failure in order of lines.
 
-    Failures of the library as a whole come last; they have no id and stand in line 0.
+    Failures of the library as a whole come last; they have no id and stand in line 0. `identities` are the ids of all
+    rules in order.
     """
 
     rules: int
     failures: tuple[Failure, ...]
     followed: int = 0
+    identities: tuple[str, ...] = ()
 
 
 def check_library(path: Path | None, library: SpecLibrary, jobs: int = 1, progress: Progress = silent) -> CheckResult:
@@ -75,7 +77,8 @@ def check_library(path: Path | None, library: SpecLibrary, jobs: int = 1, progre
             failures.append(Failure(record.identity, record.line, problem))
     failures += _axiom_failures(records, library, progress)
     ordered = tuple(sorted(dict.fromkeys(failures), key=lambda failure: (not failure.line, failure.line)))
-    return CheckResult(len(records), ordered, len(proofs.followed))
+    names = tuple(record.identity for record in records)
+    return CheckResult(len(records), ordered, len(proofs.followed), names)
 
 
 @dataclass(frozen=True)
