@@ -66,6 +66,8 @@ def explain(identity: str, path: Path | None) -> None:
     click.echo(f"{_text(rule).split(' where ')[0]}\n\nIt applies where")
     for condition in preconditions(rule):
         click.echo(f"  - {condition}")
+    for condition in _needs(rule):
+        click.echo(f"  - {condition}, or neither side is defined")
     click.echo(f"\nFloating point: {rule.fp_class}, {FP_CLASSES[rule.fp_class]}\n\nIt follows from")
     _print_axioms(rule)
 
@@ -85,6 +87,15 @@ def stats(path: Path | None) -> None:
     for rule in rules:
         used.update({term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)})
     _print_counts("mentions", used)
+
+
+def _needs(rule: Rule) -> tuple[str, ...]:
+    """What the operators of a rule ask of sizes beyond its types, found where it is proved for all sizes directly."""
+    from taso_opt.spec import load_specs
+    from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_for_all_sizes
+
+    answer = prove_for_all_sizes(load_specs().builder(), rule.source, rule.target)
+    return answer.conditions if isinstance(answer, ProvedForAllSizes) else ()
 
 
 def _print_axioms(rule: Rule) -> None:
