@@ -13,7 +13,7 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules docs first-steps
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms docs first-steps bench browser screenshots release ci clean
+.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms mutate review docs first-steps bench browser screenshots release ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -69,6 +69,12 @@ check-rules: $(INSTALLED) ## re-check every proof of the committed rule library
 
 axioms: $(INSTALLED) ## prove every axiom for all sizes and write docs/axioms.md
 	@$(BIN)/python scripts/axiom_page.py
+
+mutate: $(INSTALLED) ## change every axiom, precondition and meaning in one place; fails when a change goes unnoticed
+	@$(BIN)/python scripts/mutate.py
+
+review: $(INSTALLED) ## list axioms that no proof uses and axioms that follow from others; fails when all collapses
+	@$(BIN)/python scripts/review_axioms.py
 
 docs: $(INSTALLED) ## build the documentation into build/site, failing on warnings
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

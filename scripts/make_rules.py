@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from taso_opt.spec.rule_file import proofs_path
+
 LIBRARY = Path(__file__).resolve().parent.parent / "rules" / "library.jsonl"
 REFUTED = 1
 """What `tasoopt verify` returns when some candidate is false: expected here, as candidates come from samples."""
@@ -28,7 +30,9 @@ def main() -> int:
             code = _run("verify", str(candidates), "--jobs", options.jobs, "-o", str(library))
         if code not in (0, REFUTED):
             return code
-        library.replace(options.output)  # only a complete library takes the place of the old one
+        # Only a complete library takes the place of the old one.
+        proofs_path(library).replace(proofs_path(options.output))
+        library.replace(options.output)
     return 0
 
 

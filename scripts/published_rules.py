@@ -12,6 +12,7 @@ list says how many groups are meant.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,9 +26,10 @@ import click
 
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.examine import examine
-from taso_opt.verify.prove import Prover
+from taso_opt.verify.crew import Crew
+from taso_opt.verify.pipeline import examine_all
 from taso_opt.verify.verdict import Proved, Refuted, Unknown, Verdict
+from taso_opt.verify.worker import Examine
 
 KERNEL = 3
 CONV = "dilations=(1, 1), group={group}, pads=(1, 1, 1, 1), strides=(1, 1)"
@@ -68,14 +70,14 @@ class Stated:
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path), help="Write the table here instead of to stdout.")
-def main(file: Path, output: Path | None) -> None:
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes [one for each core].")
+def main(file: Path, output: Path | None, jobs: int) -> None:
     """Translate and verify every rule of a list."""
-    library = load_specs()
-    prover = Prover(library)
-    rows = []
-    for stated in translated(file.read_text().splitlines()):
-        verdict = examine(library, prover, parse_rule(stated.text, library.builder()))
-        rows.append((stated, verdict))
+    builder = load_specs().builder()
+    statements = list(translated(file.read_text().splitlines()))
+    with Crew(jobs) as crew:
+        verdicts = examine_all(crew, [Examine(parse_rule(stated.text, builder)) for stated in statements])
+    rows = list(zip(statements, verdicts, strict=True))
     if output is None:
         click.echo(table(rows))
     else:

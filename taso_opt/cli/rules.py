@@ -83,8 +83,19 @@ def _explained(rule: Rule) -> Iterator[str]:
     yield from (_text(rule).split(" where ")[0], "", "It applies where")
     for condition in preconditions(rule):
         yield f"  - {condition}"
+    for condition in _needs(rule):
+        yield f"  - {condition}, or neither side is defined"
     yield from ("", f"Floating point: {rule.fp_class}, {FP_CLASSES[rule.fp_class]}", "", "It follows from")
     yield from _axioms(rule)
+
+
+def _needs(rule: Rule) -> tuple[str, ...]:
+    """What the operators of a rule ask of sizes beyond its types, found where it is proved for all sizes directly."""
+    from taso_opt.spec import load_specs
+    from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_for_all_sizes
+
+    answer = prove_for_all_sizes(load_specs().builder(), rule.source, rule.target)
+    return answer.conditions if isinstance(answer, ProvedForAllSizes) else ()
 
 
 def _axioms(rule: Rule) -> Iterator[str]:

@@ -15,7 +15,7 @@ from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
     from taso_opt.core.rule import Rule
-    from taso_opt.verify.check import CheckResult
+    from taso_opt.verify.check import CheckResult, Failure
     from taso_opt.verify.verdict import Verdict
 
 SCHEMA_VERSION = 1
@@ -34,6 +34,7 @@ UNKNOWN = 5
     "--jobs", type=click.IntRange(1, 1024), default=os.cpu_count() or 1, help="Processes [one for each core]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML, one test case a rule.")
 def command(
     files: tuple[Path, ...],
     check: bool,
@@ -42,36 +43,40 @@ def command(
     output: Path | None,
     jobs: int,
     as_json: bool,
+    junit: Path | None,
 ) -> int:
     """Prove or refute the equations of each FILE, one a line in text form; lines that begin with # are comments.
 
     Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
-    that was altered or has lost its proof. With --axioms the laws that all proofs start from are proved from the
+    that was altered or has lost its proof. In a GitHub workflow the result is added to the summary of the step. With
+    --axioms the laws that all proofs start from are proved from the
     meanings of the operators: exit code 1 names each that is not.
     """
     if axioms:
-        if check or strict or files or output is not None:
+        if check or strict or files or output is not None or junit is not None:
             raise UsageError("expected --axioms alone or with --json, found more")
         return _axioms(as_json)
     if check and (output is not None or strict):
         raise UsageError("expected --check alone, found it with --output or --strict")
     if not files and not check:
         raise UsageError("expected a FILE of equations, or --check or --axioms, found none of them")
-    if len(files) > 1 and (as_json or output is not None):
-        raise UsageError(f"expected one FILE with --json or --output, found {len(files)}")
+    if len(files) > 1 and (as_json or output is not None or junit is not None):
+        raise UsageError(f"expected one FILE with --json, --junit or --output, found {len(files)}")
     if check:
-        return max(_check(file, jobs, as_json) for file in files or (None,))
-    codes = {_verify(file, output, strict, jobs, as_json) for file in files}
+        return max(_check(file, jobs, as_json, junit) for file in files or (None,))
+    codes = {_verify(file, output, strict, jobs, as_json, junit) for file in files}
     return REFUTED if REFUTED in codes else max(codes)
 
 
-def _check(file: Path | None, jobs: int, as_json: bool) -> int:
+def _check(file: Path | None, jobs: int, as_json: bool, junit: Path | None) -> int:
+    from taso_opt.cli.continuous import check_cases, report
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
     from taso_opt.verify.check import check_library
 
     with stderr_progress() as progress:
         result = check_library(file, load_specs(), jobs, progress)
+    report(check_cases(result), junit)
     click.echo(json.dumps(_check_document(result), indent=2) if as_json else _check_text(result))
     return REFUTED if result.failures else 0
 
@@ -101,22 +106,32 @@ def _axioms(as_json: bool) -> int:
 
 
 def _check_text(result: CheckResult) -> str:
-    lines = [f"rule {failure.identity} in line {failure.line}: {failure.problem}" for failure in result.failures]
-    failed = len({failure.line for failure in result.failures})
+    lines = [f"{_place(failure)}: {failure.problem}" for failure in result.failures]
+    if result.followed:
+        lines.append(f"{result.followed} proofs followed step by step, {result.rules - result.followed} made again")
+    failed = len({failure.line for failure in result.failures if failure.line})
     return "\n".join([*lines, f"{result.rules} rules checked, {failed} failed"])
+
+
+def _place(failure: Failure) -> str:
+    if not failure.identity:
+        return "the library"
+    return f"rule {failure.identity} in line {failure.line}" if failure.line else f"rule {failure.identity}"
 
 
 def _check_document(result: CheckResult) -> dict[str, Any]:
     failures = [{"id": one.identity, "line": one.line, "problem": one.problem} for one in result.failures]
-    return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "failures": failures}
+    return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "followed": result.followed, "failures": failures}
 
 
-def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: bool) -> int:
+def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: bool, junit: Path | None) -> int:
+    from taso_opt.cli.continuous import report, verdict_cases
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
     from taso_opt.spec.rule_file import read_equations, write_rules
     from taso_opt.verify.crew import Crew
     from taso_opt.verify.pipeline import build_library, examine_all
+    from taso_opt.verify.proofs import write_proofs
     from taso_opt.verify.verdict import Refuted, Unknown
     from taso_opt.verify.worker import Examine
 
@@ -129,6 +144,8 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
         if output is not None:
             kept = build_library(crew, library, rules, verdicts, progress)
             write_rules(output, kept)
+            write_proofs(output, library, kept)
+    report(verdict_cases(equations, verdicts, strict), junit)
     if as_json:
         click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))
     else:

@@ -17,6 +17,9 @@ stands for into one is a bijection that commutes with every operator whose attri
 
 Monomial = tuple[str, ...]
 
+MAX_DIGITS = 18
+"""Every size of a tensor that exists fits."""
+
 MAX_TERMS = 4096
 """A product of sums grows exponentially; nothing but a hostile rule comes near this."""
 
@@ -185,9 +188,15 @@ def parse_dim(text: str) -> Dim:
         sign = -1 if term[0] == "-" else 1
         factor: Dim = sign
         for piece in term.lstrip("+-").split("*"):
-            factor = (int(piece) if piece.isdecimal() else symbol(_symbol_name(piece))) * factor
+            factor = (_number(piece) if piece.isdecimal() else symbol(_symbol_name(piece))) * factor
         total = total + factor
     return total
+
+
+def _number(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"expected a number of at most {MAX_DIGITS} digits, found one of {len(digits)}")
+    return int(digits)
 
 
 def _symbol_name(text: str) -> str:

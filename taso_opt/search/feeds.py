@@ -44,8 +44,10 @@ def sample_feeds(
 
 
 def other_sizes(inputs: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:
-    """The inputs with every size that the model leaves open one larger, then only those of the first axes; none where
-    nothing is open. Equal names keep equal sizes."""
+    """The inputs with every size that the model leaves open one larger, then only those of the first axes.
+
+    Equal names keep equal sizes; none where nothing is open.
+    """
     for axes in (None, 1):
         changed = [_larger(entry, axes) for entry in inputs]
         if changed != list(inputs):

@@ -41,9 +41,12 @@ class SpecLibrary:
 @cache
 def load_specs() -> SpecLibrary:
     """The library that ships with the tool: one module of specs/ for each operator."""
-    package = importlib.import_module(SPECS_PACKAGE)
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return assemble([importlib.import_module(f"{SPECS_PACKAGE}.{name}") for name in names])
+    return assemble(_spec_modules())
+
+
+def spec_sources() -> tuple[bytes, ...]:
+    """The files of the library that ships with the tool, in the order in which its digest takes them."""
+    return tuple(_sources(_spec_modules()))
 
 
 def assemble(modules: list[ModuleType]) -> SpecLibrary:
@@ -52,8 +55,8 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
     axioms: dict[str, Axiom] = {}
     spellings: dict[str, Spelling] = {}
     hasher = blake2b(digest_size=16)
-    for name in SHARED_MODULES:
-        hasher.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    for source in _sources(modules):
+        hasher.update(source)
     for module in modules:
         operator = getattr(module, "OPERATOR", None)
         if operator is not None:
@@ -68,9 +71,19 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
                 _add(axioms, law.__name__, law.__axiom__, module)
         for law in getattr(module, "AXIOMS", ()):
             _add(axioms, law.name, law, module)
-        hasher.update(Path(str(module.__file__)).read_bytes())
     tables = MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(spellings)
     return SpecLibrary(*tables, hasher.hexdigest())
+
+
+def _spec_modules() -> list[ModuleType]:
+    package = importlib.import_module(SPECS_PACKAGE)
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return [importlib.import_module(f"{SPECS_PACKAGE}.{name}") for name in names]
+
+
+def _sources(modules: list[ModuleType]) -> list[bytes]:
+    files = [Path(__file__).with_name(f"{name}.py") for name in SHARED_MODULES]
+    return [file.read_bytes() for file in (*files, *(Path(str(module.__file__)) for module in modules))]
 
 
 def _add(table: dict[str, T], name: str, value: T, module: ModuleType) -> None:

@@ -17,8 +17,12 @@ from taso_opt.spec.text import MAX_LENGTH, format_rule, parse_rule
 
 RULES_PACKAGE = "taso_opt.data.rules"
 LIBRARY = "library.jsonl"
+PROOFS_SUFFIX = ".proofs.jsonl"
 MAX_BYTES = 64 * 2**20
 """The largest rule file that is read; the library is a hundred times smaller."""
+
+MAX_RULES = 100_000
+"""The most rules or equations of one file; the generator proposes a tenth of it."""
 
 MAX_LINE = 2 * MAX_LENGTH
 LONGEST_REASON = 600
@@ -66,7 +70,9 @@ def read_record(record: Record, builder: Builder, path: Path | None) -> Rule:
 
 def read_records(path: Path | None) -> Iterator[Record]:
     """The lines of a library; blank lines are skipped."""
-    for number, line in enumerate(_lines(path), start=1):
+    lines = _lines(path)
+    _check_count(lines, LIBRARY if path is None else str(path))
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             yield _record(line, number, path)
 
@@ -74,7 +80,9 @@ def read_records(path: Path | None) -> Iterator[Record]:
 def read_equations(path: Path, builder: Builder) -> list[tuple[int, Rule]]:
     """The equations of a file in text form with their line numbers; blank lines and lines of # are skipped."""
     equations = []
-    for number, line in enumerate(read_lines(path), start=1):
+    lines = read_lines(path)
+    _check_count(lines, str(path))
+    for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text and not text.startswith("#"):
             try:
@@ -96,6 +104,36 @@ def write_rules(path: Path, rules: Iterable[Rule]) -> None:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file of bounded size in UTF-8; InvalidInputError or RuleError otherwise."""
+    return _decode(_read(path), str(path))
+
+
+def library_bytes(path: Path | None) -> bytes:
+    """A library as it stands in its file, the one shipped when `path` is None; InvalidInputError without one."""
+    if path is not None:
+        return _read(path)
+    shipped = files(RULES_PACKAGE).joinpath(LIBRARY)
+    if not shipped.is_file():
+        raise InvalidInputError(f"expected the rule library {LIBRARY} inside the installed package, found none")
+    return shipped.read_bytes()
+
+
+def proof_bytes(path: Path | None) -> bytes | None:
+    """The proofs that stand beside a library, None when there are none; those of the shipped one must be there."""
+    if path is not None:
+        beside = proofs_path(path)
+        return _read(beside) if beside.exists() else None
+    shipped = files(RULES_PACKAGE).joinpath(proofs_path(Path(LIBRARY)).name)
+    if not shipped.is_file():
+        raise InvalidInputError(f"expected the proofs of {LIBRARY} inside the installed package, found none")
+    return shipped.read_bytes()
+
+
+def proofs_path(library: Path) -> Path:
+    """Where the proofs of a library stand: beside it."""
+    return library.with_name(library.name.removesuffix(".jsonl") + PROOFS_SUFFIX)
+
+
+def _read(path: Path) -> bytes:
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
         raise InvalidInputError(f"expected a rule file, found no regular file: {path}")
     try:
@@ -103,21 +141,22 @@ def read_lines(path: Path) -> list[str]:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidInputError(f"expected a rule file that can be read, found {path}: {error.strerror}") from error
-    return _decode(data, str(path))
+    if len(data) > MAX_BYTES:
+        raise RuleError(f"expected a rule file of at most {MAX_BYTES} bytes, found more in {path}")
+    return data
 
 
 def _lines(path: Path | None) -> list[str]:
-    if path is not None:
-        return read_lines(path)
-    shipped = files(RULES_PACKAGE).joinpath(LIBRARY)
-    if not shipped.is_file():
-        raise InvalidInputError(f"expected the rule library {LIBRARY} inside the installed package, found none")
-    return _decode(shipped.read_bytes(), LIBRARY)
+    return _decode(library_bytes(path), LIBRARY if path is None else str(path))
+
+
+def _check_count(lines: Iterable[str], name: str) -> None:
+    count = sum(1 for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    if count > MAX_RULES:
+        raise RuleError(f"expected at most {MAX_RULES} rules in a file, found {count} in {name}")
 
 
 def _decode(data: bytes, name: str) -> list[str]:
-    if len(data) > MAX_BYTES:
-        raise RuleError(f"expected a rule file of at most {MAX_BYTES} bytes, found more in {name}")
     lines = data.split(b"\n")
     decoded = []
     for number, line in enumerate(lines, start=1):

@@ -68,6 +68,19 @@ def parse_rule(text: str, builder: Builder) -> Rule:
     return rule
 
 
+def parse_attribute(text: str, builder: Builder) -> Attribute:
+    """Read what `format_attribute` writes; RuleError says where the text is wrong."""
+    if len(text) > MAX_LENGTH:
+        raise RuleError(f"expected an attribute of at most {MAX_LENGTH} characters, found {len(text)}")
+    parser = _Parser(text, {}, builder)
+    try:
+        value = parser.attribute(0)
+    except ValueError as error:
+        raise RuleError(f"{error} in {text[:200]!r}") from error
+    parser.expect_end()
+    return value
+
+
 def _side(outputs: Sequence[Term]) -> str:
     text = ", ".join(map(format_term, outputs))
     return text if len(outputs) == 1 else f"({text})"
@@ -109,14 +122,18 @@ class _Parser:
         source = self._side()
         self._expect("=")
         target = self._side()
-        if self._text[self._at :].strip():
-            raise self._error("the end of the equation")
+        self.expect_end()
         if len(source) != len(target):
             raise RuleError(f"expected as many outputs on both sides, found {len(source)} and {len(target)}")
         unused = set(self._variables) - {variable.name for variable in variables((*source, *target))}
         if unused:
-            raise RuleError(f"expected every typed variable in the equation, found no {', '.join(sorted(unused))}")
+            some = ", ".join(sorted(unused)[:8])
+            raise RuleError(f"expected every typed variable in the equation, found no {some}")
         return source, target
+
+    def expect_end(self) -> None:
+        if self._text[self._at :].strip():
+            raise self._error("the end of the equation")
 
     def _side(self) -> tuple[Term, ...]:
         if self._peek() != "(":
@@ -172,14 +189,14 @@ class _Parser:
             while True:
                 key = self._next()
                 self._expect("=")
-                attributes[key] = self._attribute(depth + 1)
+                attributes[key] = self.attribute(depth + 1)
                 if self._peek() != ",":
                     break
                 self._next()
         self._expect(")")
         return self._builder.apply(name, args, attributes)
 
-    def _attribute(self, depth: int) -> Attribute:
+    def attribute(self, depth: int) -> Attribute:
         if depth > MAX_DEPTH:
             raise RuleError(f"expected at most {MAX_DEPTH} nested tuples, found more")
         if self._peek() != "(":
@@ -187,7 +204,7 @@ class _Parser:
         self._next()
         parts: list[Attribute] = []
         while self._peek() != ")":
-            parts.append(self._attribute(depth + 1))
+            parts.append(self.attribute(depth + 1))
             if self._peek() == ",":
                 self._next()
         self._expect(")")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from taso_opt.core.rule import Rule
 from taso_opt.errors import RuleError
-from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.rule_file import Record, read_record, read_records, rule_id
+from taso_opt.spec.library import SpecLibrary, spec_sources
+from taso_opt.spec.rule_file import Record, library_bytes, proof_bytes, read_record, read_records, rule_id
 from taso_opt.spec.text import format_rule
+from taso_opt.verify.checker.proofs import check_proofs
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.explain import statements
+from taso_opt.verify.index_functions.axioms import prove_axioms
 from taso_opt.verify.pipeline import Progress, examine_all, silent
+from taso_opt.verify.trust import compare_with_specs
 from taso_opt.verify.verdict import Proved, Refuted, Unknown, Verdict
+from taso_opt.verify.witness import Witness
 from taso_opt.verify.worker import Examine
 
 
@@ -29,20 +33,28 @@ class Failure:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """How many rules were checked, and every failure in order of lines."""
+    """How many rules were checked, how many by following their chains, and every failure in order of lines.
+
+    Failures of the library as a whole come last; they have no id and stand in line 0. `identities` are the ids of all
+    rules in order.
+    """
 
     rules: int
     failures: tuple[Failure, ...]
+    followed: int = 0
+    identities: tuple[str, ...] = ()
 
 
 def check_library(path: Path | None, library: SpecLibrary, jobs: int = 1, progress: Progress = silent) -> CheckResult:
     """Check every rule of a library (the one shipped when `path` is None); RuleError when a line is no record.
 
     A rule passes when its text reads back to itself and hashes to its id, the digest of the specs is current, the
-    recorded axioms prove it again, evaluation finds no counterexample, and its floating-point class is found again.
+    steps of its chain lead from both sides to one term or, without a chain, the recorded axioms prove it again,
+    evaluation finds no counterexample, its witness gives its values again, and its floating-point class is found again.
+    The axioms that certificates name are proved again for all sizes.
     """
     records = list(read_records(path))
-    failures: list[Failure] = []
+    failures = _repeated(records)
     rules: list[tuple[Record, Rule]] = []
     for record in records:
         try:
@@ -54,15 +66,59 @@ def check_library(path: Path | None, library: SpecLibrary, jobs: int = 1, progre
         failures += [
             Failure(record.identity, record.line, problem) for problem in _form_problems(record, rule, library)
         ]
-    failures += _repeated(records)
-    questions = [Examine(rule, record.certificate.axioms) for record, rule in rules]
+    proofs = _follow(path, library, records)
+    failures += proofs.failures
+    questions = [proofs.question(record, rule) for record, rule in rules]
     with Crew(jobs) as crew:
         verdicts = examine_all(crew, questions, progress)
     for (record, _), verdict in zip(rules, verdicts, strict=True):
         problem = _verdict_problem(record, verdict)
         if problem is not None:
             failures.append(Failure(record.identity, record.line, problem))
-    return CheckResult(len(records), tuple(sorted(failures, key=lambda failure: failure.line)))
+    failures += _axiom_failures(records, library, progress)
+    ordered = tuple(sorted(dict.fromkeys(failures), key=lambda failure: (not failure.line, failure.line)))
+    names = tuple(record.identity for record in records)
+    return CheckResult(len(records), ordered, len(proofs.followed), names)
+
+
+@dataclass(frozen=True)
+class _Proofs:
+    """What the proof file of a library gave."""
+
+    failures: tuple[Failure, ...] = ()
+    followed: frozenset[str] = frozenset()
+    witnesses: Mapping[str, Witness] = field(default_factory=dict)
+
+    def question(self, record: Record, rule: Rule) -> Examine:
+        """What is left to find out about a rule."""
+        name = record.identity
+        return Examine(rule, record.certificate.axioms, name in self.followed, self.witnesses.get(name))
+
+
+def _follow(path: Path | None, library: SpecLibrary, records: Sequence[Record]) -> _Proofs:
+    """Follow the chains beside a library; one that has no proof file is proved by Z3 alone."""
+    proofs = proof_bytes(path)
+    if proofs is None:
+        return _Proofs()
+    findings = check_proofs(library_bytes(path), proofs, spec_sources())
+    told = compare_with_specs(proofs, library)
+    lines = {record.identity: record.line for record in records}
+    failures = [Failure(identity, lines.get(identity, 0), problem) for identity, problem in findings.problems]
+    failures += [Failure("", 0, problem) for problem in told.problems]
+    # Chains that rest on what is not in the specs prove nothing.
+    followed = frozenset() if told.problems else findings.followed
+    return _Proofs(tuple(failures), followed, told.witnesses)
+
+
+def _axiom_failures(records: Sequence[Record], library: SpecLibrary, progress: Progress) -> list[Failure]:
+    """The axioms named in certificates that the meanings of the operators do not prove for all sizes."""
+    named = {name for record in records for name in record.certificate.axioms}
+    failures = []
+    for done, (name, answer) in enumerate(prove_axioms(library, named)):
+        progress(f"proved {done + 1} of {len(named)} axioms")
+        if isinstance(answer, Unknown):
+            failures.append(Failure("", 0, f"the axiom {name} is not proved: {answer.reason}"))
+    return failures
 
 
 def _form_problems(record: Record, rule: Rule, library: SpecLibrary) -> list[str]:

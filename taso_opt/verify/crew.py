@@ -12,7 +12,7 @@ from typing import Self
 from taso_opt.verify.child import Child, Stopped
 from taso_opt.verify.worker import Answer, Question, Restart
 
-CHUNK = 64
+CHUNK = 40
 """Questions that one solver sees in a row. Fixed, so that what a solver has learnt never depends on the jobs."""
 
 

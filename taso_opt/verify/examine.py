@@ -15,24 +15,36 @@ from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.scalars import ENGINE as SCALAR_ENGINE
 from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample, Proved, Refuted, Unknown, Verdict
+from taso_opt.verify.witness import Witness, replay
 
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
 """What meanings raise on attributes that no ONNX model has, such as a negative pad, and that nobody has refused."""
 
 
-def examine(library: SpecLibrary, prover: Prover, rule: Rule, axioms: Collection[str] | None = None) -> Verdict:
+def examine(
+    library: SpecLibrary,
+    prover: Prover,
+    rule: Rule,
+    axioms: Collection[str] | None = None,
+    proved: bool = False,
+    witness: Witness | None = None,
+) -> Verdict:
     """Prove and evaluate an equation; with `axioms` a proof from those is looked for before one from all.
 
+    With `proved` the proof was checked elsewhere and only evaluation is left. A witness must give its values again.
     An equation that is both proved and refuted means a false axiom or a wrong meaning: AssertionError names both.
     """
     builder = library.builder()
     try:
         evaluated = refute(builder, rule)
+        changed = None if witness is None else replay(builder, rule, witness)
     except FAILURES as error:
         return Unknown(f"it cannot be evaluated: {error}")
+    if changed is not None and not isinstance(evaluated, Counterexample):
+        return Unknown(changed)
     if is_scalar(builder, rule):
         return _examine_scalars(builder, rule, evaluated)
-    reason = "no axioms are recorded" if axioms is None else prover.prove(rule, axioms)
+    reason = None if proved else "no axioms are recorded" if axioms is None else prover.prove(rule, axioms)
     recorded = reason is None
     if reason is not None:
         reason = prover.prove(rule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 import z3
@@ -10,7 +11,7 @@ import z3
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.verify.encode import commutativity, law, negation
+from taso_opt.verify.encode import TENSOR, Encoder, commutativity, law, negation
 from taso_opt.verify.explain import commutativity_laws
 
 RESOURCE_LIMIT = 1_000_000
@@ -68,6 +69,28 @@ class Prover:
             if self.prove(rule, fewer) is None:
                 needed = fewer
         return tuple(needed)
+
+    def is_redundant(self, name: str) -> bool:
+        """Whether an axiom follows from the others, at all its schemes and attributes."""
+        rules = [Rule(one.left, one.right) for one in self._instances[name]]
+        others = {other for rule in rules for other in self._relevant(rule)} - {name}
+        solver = _solver(self._law(other) for other in sorted(others))
+        goals = (negation(self._library.builder(), rule.source, rule.target) for rule in rules)
+        return all(_refute_negation(solver, goal, DERIVATION_LIMIT) is None for goal in goals)
+
+    def collapses(self, rules: Iterable[Rule]) -> bool:
+        """Whether all axioms together make two variables of one type equal, with both sides of some rule looked at."""
+        solver = _solver(self._law(name) for name in self._sides)
+        looked_at = z3.Function("looked at", TENSOR, z3.BoolSort())
+        for rule in rules:
+            encoder = Encoder(self._library.builder())
+            sides = [looked_at(encoder.term(term)) for term in (*rule.source, *rule.target)]
+            for x, y in combinations(rule.variables, 2):
+                if x.type == y.type:
+                    goal = z3.And(*sides, encoder.term(x) != encoder.term(y))
+                    if _refute_negation(solver, goal, DERIVATION_LIMIT) is None:
+                        return True
+        return False
 
     def _law(self, name: str) -> list[Any]:
         """The formulas of one axiom, encoded when they are first needed."""

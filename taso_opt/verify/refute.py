@@ -23,6 +23,9 @@ from taso_opt.verify.verdict import Counterexample
 INSTANCES = 24
 """How many random instances an equation must survive."""
 
+FLOAT_EVERY = 3
+"""Every so many instances are evaluated in float64, too: what is exact finds nearly all, and finds it sooner."""
+
 TOLERANCE = 1e-9
 """Largest difference in float64, relative to the largest value of an output."""
 
@@ -71,15 +74,15 @@ def refute(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexamp
     Instances are drawn from the text of the rule, so that the answer is always the same.
     """
     agreed = 0
-    for instance, generator in instances(builder, rule, count):
-        found = _disagreement(instance, generator)
+    for number, (instance, generator) in enumerate(instances(builder, rule, count)):
+        found = _disagreement(instance, generator, floats=number % FLOAT_EVERY == 0)
         if found is not None:
             return found
         agreed += 1
     return agreed
 
 
-def _disagreement(instance: Instance, generator: np.random.Generator) -> Counterexample | None:
+def _disagreement(instance: Instance, generator: np.random.Generator, floats: bool) -> Counterexample | None:
     for left, right in zip(instance.source, instance.target, strict=True):
         shapes = instance.builder.type(left), instance.builder.type(right)
         if shapes[0] != shapes[1]:
@@ -93,10 +96,11 @@ def _disagreement(instance: Instance, generator: np.random.Generator) -> Counter
         return _compare(instance, FloatArrays(), reals, "float64", _far_apart)
     modular = ModularArrays(seed=int(generator.integers(2**31)))
     residues: Leaves = {leaf: modular.random(generator, leaf.type.static_shape) for leaf in instance.variables}
+    found = _compare(instance, modular, residues, f"modulo {modular.prime}", _unequal)
+    if found is not None or not floats:
+        return found
     reals = {leaf: generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables}
-    return _compare(instance, modular, residues, f"modulo {modular.prime}", _unequal) or _compare(
-        instance, FloatArrays(), reals, "float64", _far_apart
-    )
+    return _compare(instance, FloatArrays(), reals, "float64", _far_apart)
 
 
 def _compare(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from taso_opt.core.rule import Rule
 from taso_opt.spec.library import load_specs
 from taso_opt.verify.verdict import Verdict
+from taso_opt.verify.witness import Witness
 
 if TYPE_CHECKING:  # Z3 is imported in the child only
     from taso_opt.verify.prove import Derivation, Prover
@@ -24,10 +25,15 @@ MEMORY_LIMIT = 4 * 2**30
 
 @dataclass(frozen=True)
 class Examine:
-    """Prove and evaluate an equation, from the given axioms first; answered by a Verdict."""
+    """Prove and evaluate an equation, from the given axioms first; answered by a Verdict.
+
+    `proved` tells that its chain was followed already, so that Z3 need not prove it again; a witness is replayed.
+    """
 
     rule: Rule
     axioms: tuple[str, ...] | None = None
+    proved: bool = False
+    witness: Witness | None = None
 
 
 @dataclass(frozen=True)
@@ -105,8 +111,8 @@ class Desk:
         from taso_opt.verify import examine, widen
 
         match question:
-            case Examine(rule, axioms):
-                return examine.examine(self._library, self._prover, rule, axioms)
+            case Examine(rule, axioms, proved, witness):
+                return examine.examine(self._library, self._prover, rule, axioms, proved, witness)
             case Explain(rule):
                 return self._prover.axioms_used(rule)
             case Widen(rule):

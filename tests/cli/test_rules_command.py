@@ -37,6 +37,17 @@ def test_a_rule_that_rests_on_axioms_lists_them_with_what_they_state(run):
     assert "one element at a time" not in out
 
 
+def test_what_operators_ask_of_sizes_is_explained(run):
+    code, out, _ = run("rules", "explain", identity(run, "Add(y, AveragePool(x; count_include_pad=0"))
+    lines = out.splitlines()
+    assert code == 0
+    assert "  - x has rank 4 with the sizes n, c, h and w" in lines
+    assert "  - y has one element" in lines
+    assert "  - count_include_pad of AveragePool is 0" in lines
+    assert "  - pads below the kernel size: k_h >= p_t+1, or neither side is defined" in lines
+    assert "  - a window is no larger than the padded image: h+p_b+p_t >= k_h, or neither side is defined" in lines
+
+
 def test_an_id_that_no_rule_has_is_one_line(run):
     code, out, error = run("rules", "show", "ffffffffffff")
     assert (code, out) == (2, "")

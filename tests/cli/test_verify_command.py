@@ -55,7 +55,10 @@ def test_a_library_is_written_checked_and_shown_and_an_altered_one_fails(run, tm
     library = tmp_path / "library.jsonl"
     code, out, _ = run("verify", file(tmp_path, TRUE), "-o", library, "--jobs", 1)
     assert (code, out.splitlines()[-1]) == (0, "1 proved, 0 refuted, 0 unknown; 1 rules in the library")
-    assert run("verify", library, "--check", "--jobs", 1)[:2] == (0, "1 rules checked, 0 failed\n")
+    assert run("verify", library, "--check", "--jobs", 1)[:2] == (
+        0,
+        "1 proofs followed step by step, 0 made again\n1 rules checked, 0 failed\n",
+    )
     (identity,) = [json.loads(line)["id"] for line in library.read_text().splitlines()]
     assert run("rules", "list", "--rules", library)[1] == f"{identity}  E1  {TRUE}\n"
     explained = run("rules", "explain", identity[:5], "--rules", library)[1]
@@ -74,8 +77,8 @@ def test_the_json_of_a_check_names_line_and_problem(run, tmp_path):
     library.write_text(library.read_text().replace('"fp_class": "E1"', '"fp_class": "E0"'))
     code, out, _ = run("verify", library, "--check", "--json", "--jobs", 1)
     document = json.loads(out)
-    assert (code, document["rules"], document["failures"][0]["line"]) == (1, 1, 1)
-    assert "expected E1, found E0" in document["failures"][0]["problem"]
+    assert (code, document["rules"], {failure["line"] for failure in document["failures"]}) == (1, 1, {0, 1})
+    assert any("expected E1, found E0" in failure["problem"] for failure in document["failures"])
 
 
 def test_the_library_that_is_shipped_is_listed_and_counted(run):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
 
 from taso_opt.core.term import Apply, Var
@@ -23,12 +23,14 @@ AXES = ("l", "m", "n")
 """Axes, after any number of shared ones, whose sizes are repeated in every way when commutativity is proved."""
 
 
-def prove_axioms(library: SpecLibrary) -> Iterator[tuple[str, Answer]]:
-    """Every law that proofs may use, by name, with what was found of it, in the order of the library."""
+def prove_axioms(library: SpecLibrary, names: Collection[str] | None = None) -> Iterator[tuple[str, Answer]]:
+    """The named laws, by default all that proofs may use, with what was found of each, in the order of the library."""
     for name, axiom in library.axioms.items():
-        yield name, prove_axiom(axiom, library)
+        if names is None or name in names:
+            yield name, prove_axiom(axiom, library)
     for name, operator in commutativity_laws(library).items():
-        yield name, prove_commutativity(operator, library)
+        if names is None or name in names:
+            yield name, prove_commutativity(operator, library)
 
 
 def prove_commutativity(operator: str, library: SpecLibrary) -> Answer:

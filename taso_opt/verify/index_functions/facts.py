@@ -9,7 +9,8 @@ import z3
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.verify.index_functions.indices import divided, names_of, replaced, split_at, terms_of
-from taso_opt.verify.sizes import QUOTIENT, quotient, write_dim
+from taso_opt.verify.quotients import QUOTIENT, quotient
+from taso_opt.verify.sizes import write_dim
 
 RESOURCE_LIMIT = 300_000
 """What Z3 may spend on one inequality, in its own units: some tens of milliseconds."""

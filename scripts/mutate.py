@@ -1,0 +1,226 @@
+"""Mutates every axiom, each of its preconditions and the meaning of each operator, and prints the mutants that survive.
+
+A mutant of an axiom is caught when type inference refuses it or it is not proved for all sizes; one that is proved and
+that evaluation agrees with is true as well, and so no mutant that could be caught. A mutant of a meaning is caught by
+the outputs of ONNX Runtime, by evaluation that fails, or by an axiom that is no longer proved. Exit code 1 when a
+mutant survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from mutants import changed_laws, changed_meanings, in_force, weakened_laws
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Term, Var, postorder
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TasoError
+from taso_opt.onnx_io import standalone_model
+from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.evaluate import evaluate_arrays
+from taso_opt.semantics.instances import random_instances
+from taso_opt.spec import SpecLibrary, load_specs, piecewise, transcendental, windows
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.elementwise import SCALARS
+from taso_opt.spec.text import MISFITS, format_rule
+from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_axiom, prove_for_all_sizes
+from taso_opt.verify.refute import refute
+from taso_opt.verify.verdict import Counterexample
+
+CASES = 16
+OPSET = 18
+TOLERANCE = 2e-4
+AGREEING = 8
+"""Instances on which a true mutant has to agree."""
+
+EQUIVALENT: Mapping[tuple[str, str], str] = {
+    ("_counts", "line 6: axis - len(self.sizes) becomes axis + len(self.sizes)"): (
+        "there are twice as many pads as axes, so that both count to the same place"
+    ),
+}
+"""Mutants of meanings that mean the same, each with the reason; docs/mutation.md says more."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one mutant: caught, ill-typed, true (a law that holds as well), equivalent, or survived."""
+
+    kind: str
+    where: str
+    mutant: str
+    fate: str
+
+
+def main() -> int:
+    """Judge all mutants, or every so many of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="judge one mutant in so many [1]")
+    parser.add_argument("--list", action="store_true", help="print the mutants that are true or equivalent, too")
+    options = parser.parse_args()
+    library = load_specs()
+    outcomes = [*law_outcomes(library, options.every), *meaning_outcomes(library, options.every)]
+    for outcome in outcomes:
+        if outcome.fate == "survived" or (options.list and outcome.fate in ("true", "equivalent")):
+            print(f"{outcome.fate}: {outcome.kind} of {outcome.where}: {outcome.mutant}")
+    print(summary(outcomes))
+    return int(any(outcome.fate == "survived" for outcome in outcomes))
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """How many mutants of each kind met which fate."""
+    lines = []
+    for kind in dict.fromkeys(outcome.kind for outcome in outcomes):
+        counts = Counter(outcome.fate for outcome in outcomes if outcome.kind == kind)
+        fates = ", ".join(f"{count} {fate}" for fate, count in sorted(counts.items()))
+        lines.append(f"{kind}: {sum(counts.values())} mutants, {fates}")
+    return "\n".join(lines)
+
+
+def law_outcomes(library: SpecLibrary, every: int = 1) -> Iterator[Outcome]:
+    """Every mutant of an axiom and of its preconditions, at its first and its last scheme."""
+    number = 0
+    for axiom in library.axioms.values():
+        builder = library.builder()
+        instances = list(axiom.instances(builder))
+        for one in dict.fromkeys((instances[0], instances[-1])):
+            rule = Rule(one.left, one.right)
+            for kind, mutants in (("axiom", changed_laws), ("precondition", weakened_laws)):
+                for mutant in mutants(rule, builder):
+                    number += 1
+                    if number % every == 0 and mutant is None:
+                        yield Outcome(kind, axiom.name, "", "ill-typed")
+                    elif number % every == 0 and mutant is not None and mutant != rule:
+                        yield Outcome(kind, axiom.name, format_rule(mutant), law_fate(builder, mutant))
+
+
+def law_fate(builder: Builder, mutant: Rule) -> str:
+    """A law that is not proved is caught; one that is proved must stand every evaluation."""
+    if not isinstance(prove_for_all_sizes(builder, mutant.source, mutant.target), ProvedForAllSizes):
+        return "caught"
+    return "survived" if isinstance(refute(builder, mutant, AGREEING), Counterexample) else "true"
+
+
+def meaning_outcomes(library: SpecLibrary, every: int = 1) -> Iterator[Outcome]:
+    """Every mutant of the meaning of an operator, or of a function that meanings share."""
+    expected = {name: list(runtime_cases(library, name)) for name in sorted(library.operators)}
+    number = 0
+    for where, function in meanings(library).items():
+        for mutant in changed_meanings(function):
+            number += 1
+            if number % every == 0:
+                with in_force(function, mutant):
+                    fate = _meaning_fate(library, expected)
+                if fate == "survived" and (where, mutant.change) in EQUIVALENT:
+                    fate = "equivalent"
+                yield Outcome("meaning", where, mutant.change, fate)
+
+
+def meanings(library: SpecLibrary) -> dict[str, FunctionType]:
+    """The functions that say what operators compute, by the names that mutants are listed under."""
+    found: dict[str, FunctionType] = {}
+    for name, operator in library.operators.items():
+        if isinstance(operator.evaluate, FunctionType):
+            found[name] = operator.evaluate
+    shared = (piecewise.positive, piecewise.negated, piecewise.maximum, piecewise.minimum, piecewise.clipped)
+    counts: Any = windows.WindowShares.__dict__["_counts"]
+    for function in (*shared, transcendental.softplus, windows.padded, counts):
+        assert isinstance(function, FunctionType)
+        found[function.__name__] = function
+    distinct = {function.__code__: (name, function) for name, function in reversed(found.items())}
+    return dict(reversed(distinct.values()))
+
+
+def _meaning_fate(library: SpecLibrary, expected: Mapping[str, Sequence[Case]]) -> str:
+    for cases in expected.values():
+        for case in cases:
+            try:
+                if not case.agrees(library):
+                    return "caught"
+            except (TasoError, ValueError, *MISFITS):
+                return "caught"
+    for axiom in library.axioms.values():
+        if not isinstance(prove_axiom(axiom, library), ProvedForAllSizes):
+            return "caught"
+    return "survived"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One application with its operands and what ONNX Runtime computes for them."""
+
+    term: Apply
+    operands: Mapping[Term, Any]
+    outputs: tuple[Any, ...]
+
+    def agrees(self, library: SpecLibrary) -> bool:
+        """Whether the meaning, as it is now, gives the outputs of the runtime."""
+        builder = library.builder()
+        count = len(builder.types(self.term))
+        roots = [self.term] if count == 1 else [builder.item(self.term, at) for at in range(count)]
+        with np.errstate(all="ignore"):
+            mine = evaluate_arrays(builder, FloatArrays(), roots, self.operands)
+        return all(
+            u.shape == v.shape and np.allclose(u, v, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+            for u, v in zip(mine, self.outputs, strict=True)
+        )
+
+
+def runtime_cases(library: SpecLibrary, name: str) -> Iterator[Case]:
+    """Applications of an operator at random, as they occur in axioms, with the outputs of ONNX Runtime."""
+    builder = library.builder()
+    generator = np.random.default_rng(len(name))
+    terms = list(
+        _scalar_terms(library, name, generator) if library.operators[name].scalar else _terms(library, name, generator)
+    )
+    for term in terms[:: max(len(terms) // CASES, 1)][:CASES]:
+        try:
+            model = standalone_model(builder, [term], term.args, opset=OPSET, ir_version=8)
+        except TasoError:
+            continue
+        shapes = [builder.type(argument).static_shape for argument in term.args]
+        arrays = [np.asarray(generator.normal(scale=3.0, size=shape), np.float32) for shape in shapes]
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        outputs = session.run(None, {f"i{at}": array for at, array in enumerate(arrays)})
+        operands = {arg: array.astype(np.float64) for arg, array in zip(term.args, arrays, strict=True)}
+        yield Case(term, operands, tuple(outputs))
+
+
+def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> list[Apply]:
+    builder = library.builder()
+    found: dict[Apply, None] = {}
+    for axiom in library.axioms.values():
+        for instance in axiom.instances(builder):
+            roots = (*instance.left, *instance.right)
+            if not any(isinstance(term, Apply) and term.operator == name for term in postorder(roots)):
+                continue
+            for concrete in random_instances(builder, roots, 1, generator, "float32"):
+                for term in postorder(concrete):
+                    if isinstance(term, Apply) and term.operator == name:
+                        shapes = [builder.type(argument).shape for argument in term.args]
+                        operands = [Var(f"x{at}", TensorType("float32", shape)) for at, shape in enumerate(shapes)]
+                        found[builder.apply(name, operands, dict(term.attributes))] = None
+    return list(found)
+
+
+def _scalar_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:
+    builder, operator = library.builder(), library.operators[name]
+    for attributes in operator.choices.get(SCALARS, ({},)):
+        for rank in range(4):
+            shape = tuple(int(size) for size in generator.integers(1, 6, rank))
+            operands = [
+                Var(f"x{at}", TensorType("float32", one)) for at, one in enumerate((shape, shape[1:])[: operator.arity])
+            ]
+            yield builder.apply(name, operands, attributes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

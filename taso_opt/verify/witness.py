@@ -1,0 +1,105 @@
+"""Numeric witnesses: the sizes and the values of one instance of a rule, so that a change of meaning is noticed.
+
+Elements are made from hashes, not by a generator of random numbers, so that a witness means the same everywhere. Where
+the meanings of both sides change alike, the rule stays true and is worth another look all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import shake_128
+from math import isclose, prod
+
+import numpy as np
+
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Const, Term, Var, postorder, variables
+from taso_opt.errors import TypeMismatch
+from taso_opt.semantics.arrays import FloatArrays, ModularArrays
+from taso_opt.semantics.evaluate import evaluate_arrays
+from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array
+from taso_opt.verify.scalar_rules import is_scalar
+
+ATTEMPTS = 2_000
+MAX_ELEMENTS = 2**16
+BYTES = 4
+TOLERANCE = 1e-6
+Sizes = Mapping[str, int | tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The sizes of an instance, and a weighted sum of the elements of each output."""
+
+    sizes: tuple[tuple[str, int | tuple[int, ...]], ...]
+    values: tuple[float, ...]
+
+
+def make_witness(builder: Builder, rule: Rule) -> Witness | None:
+    """A witness at sizes that the text of the rule decides; None when small sizes do not fit."""
+    generator = np.random.default_rng(0)
+    symbols = symbols_of((*rule.source, *rule.target))
+    for _ in range(ATTEMPTS):
+        sizes = random_assignment(symbols, generator)
+        try:
+            values = _values(builder, rule, sizes)
+        except TypeMismatch:
+            continue
+        if values is not None and any(values[0]):
+            return Witness(tuple(sizes.items()), values[0])
+    return None
+
+
+def replay(builder: Builder, rule: Rule, witness: Witness) -> str | None:
+    """None when both sides still give the recorded values, else what is different."""
+    try:
+        values = _values(builder, rule, dict(witness.sizes))
+    except TypeMismatch as error:
+        return f"its witness does not fit any more: {error}"
+    if values is None:
+        return "its witness is too large"
+    for found in values:
+        if len(found) != len(witness.values) or not all(map(_close, found, witness.values)):
+            return f"its witness gives other values: expected {list(witness.values)}, found {list(found)}"
+    return None
+
+
+def _close(found: float, expected: float) -> bool:
+    if isinstance(found, int) or isinstance(expected, int):
+        return found == expected
+    return isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+def _values(builder: Builder, rule: Rule, sizes: Sizes) -> tuple[tuple[float, ...], ...] | None:
+    """Weighted sums of the outputs of both sides; None when a tensor is large or has no elements."""
+    roots = instantiate(builder, (*rule.source, *rule.target), sizes, "float64")
+    shapes = [kind.static_shape for term in postorder(roots) for kind in builder.types(term)]
+    if any(min(shape, default=1) < 1 or prod(shape) > MAX_ELEMENTS for shape in shapes):
+        return None
+    scalar = is_scalar(builder, rule)
+    arithmetic = FloatArrays() if scalar else ModularArrays()
+    leaves: dict[Term, Array] = {leaf: _elements(leaf, scalar) for leaf in variables(roots)}
+    with np.errstate(all="ignore"):
+        results = evaluate_arrays(builder, arithmetic, roots, leaves)
+    sums = tuple(_weighted(result, scalar) for result in results)
+    return sums[: len(rule.source)], sums[len(rule.source) :]
+
+
+def _elements(leaf: Var | Const, scalar: bool) -> Array:
+    """Residues modulo the prime, or numbers from -4 to 4, that the name of the variable and the places decide."""
+    shape = leaf.type.static_shape
+    data = shake_128(leaf.name.encode()).digest(BYTES * prod(shape))
+    residues = np.frombuffer(data, dtype="<u4").astype(np.int64).reshape(shape) % ModularArrays.prime
+    return 8.0 * residues / ModularArrays.prime - 4.0 if scalar else residues
+
+
+def _weighted(result: Array, scalar: bool) -> float:
+    """A sum that tells elements apart by their places."""
+    elements = np.asarray(result).ravel().tolist()
+    if scalar:
+        finite = [value if np.isfinite(value) else 0.0 for value in elements]
+        return float(sum((at % 7 + 1) * value for at, value in enumerate(finite)))
+    return sum((at + 1) * int(value) for at, value in enumerate(elements)) % ModularArrays.prime
