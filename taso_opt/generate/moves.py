@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -13,6 +13,7 @@ from taso_opt.core.types import REAL, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.generate.families import OTHER_MODES_OPS, Mode, Pool
 from taso_opt.semantics.instances import instantiate_attribute
+from taso_opt.spec import load_specs
 from taso_opt.spec.operator import Operator
 
 SPLIT = "Split"
@@ -20,12 +21,32 @@ SPLIT = "Split"
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """An operator with symbolic attributes, and the same attributes at each shape set."""
+    """An operator with symbolic attributes, and the same attributes at each shape set.
+
+    Moves are compared by value. They travel between processes by the names of their operators, among those that ship
+    with the tool; the hash of text differs from process to process, so it is made anew.
+    """
 
     operator: Operator
     attributes: Attributes
     concrete: tuple[Mapping[str, Any], ...]
     arity: int
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.operator.name, self.attributes, self.arity)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Move):
+            return self is other
+        mine, theirs = (self.operator.name, self.arity), (other.operator.name, other.arity)
+        return mine == theirs and self.attributes == other.attributes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _move, (self.operator.name, self.attributes, self.concrete, self.arity)
 
     @property
     def joins(self) -> bool:
@@ -37,6 +58,11 @@ class Move:
         """Whether the first operand is data and all others are weights, where a pool tells them apart."""
         product = self.operator.arithmetic and self.arity > 1 and not is_broadcasting(self.operator)
         return product or any(name == "strides" for name, _ in self.attributes)
+
+
+def _move(name: str, attributes: Attributes, concrete: tuple[Mapping[str, Any], ...], arity: int) -> Move:
+    """A move that was sent from another process."""
+    return Move(load_specs().operators[name], attributes, concrete, arity)
 
 
 @dataclass(frozen=True)
