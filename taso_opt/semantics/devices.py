@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from taso_opt.errors import UsageError
+from taso_opt.errors import UnsupportedError, UsageError
 
 NUMPY, CUPY = "numpy", "cupy"
 
@@ -25,7 +25,7 @@ IN_MEMORY = ArrayModule(np.asarray, np.asarray)
 
 
 def array_module(name: str) -> ArrayModule:
-    """The module that is called `numpy` or `cupy`; UsageError where CuPy or a GPU is missing."""
+    """The module that is called `numpy` or `cupy`; UnsupportedError where CuPy or a GPU is missing."""
     if name == NUMPY:
         return IN_MEMORY
     if name != CUPY:
@@ -33,7 +33,7 @@ def array_module(name: str) -> ArrayModule:
     try:
         import cupy
     except ImportError as error:
-        raise UsageError("expected CuPy for --array cupy, found none: install tasoopt[gpu]") from error
+        raise UnsupportedError("expected CuPy for --array cupy, found none: install tasoopt[gpu]") from error
     if not cupy.cuda.is_available():
-        raise UsageError("expected a GPU for --array cupy, found none")
+        raise UnsupportedError("expected a GPU for --array cupy, found none")
     return ArrayModule(cupy.asarray, cupy.asnumpy)
