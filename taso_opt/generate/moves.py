@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -23,30 +23,17 @@ SPLIT = "Split"
 class Move:
     """An operator with symbolic attributes, and the same attributes at each shape set.
 
-    Moves are compared by value. They travel between processes by the names of their operators, among those that ship
-    with the tool; the hash of text differs from process to process, so it is made anew.
+    There is one object for each move of a process, made by `move`, so that they are compared and hashed quickly. Moves
+    travel between processes by the names of their operators, among those that ship with the tool.
     """
 
     operator: Operator
     attributes: Attributes
     concrete: tuple[Mapping[str, Any], ...]
     arity: int
-    _hash: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.operator.name, self.attributes, self.arity)))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, Move):
-            return self is other
-        mine, theirs = (self.operator.name, self.arity), (other.operator.name, other.arity)
-        return mine == theirs and self.attributes == other.attributes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _move, (self.operator.name, self.attributes, self.concrete, self.arity)
+        return _sent, (self.operator.name, self.attributes, self.concrete, self.arity)
 
     @property
     def joins(self) -> bool:
@@ -60,9 +47,21 @@ class Move:
         return product or any(name == "strides" for name, _ in self.attributes)
 
 
-def _move(name: str, attributes: Attributes, concrete: tuple[Mapping[str, Any], ...], arity: int) -> Move:
+def move(operator: Operator, attributes: Attributes, concrete: Sequence[Mapping[str, Any]], arity: int) -> Move:
+    """The move with these parts."""
+    key = (id(operator), attributes, repr(concrete), arity)
+    if key not in _MOVES:
+        _MOVES[key] = Move(operator, attributes, tuple(concrete), arity)
+    return _MOVES[key]
+
+
+_MOVES: dict[tuple[int, Attributes, str, int], Move] = {}
+"""A move keeps its operator alive, so that no other gets the same id."""
+
+
+def _sent(name: str, attributes: Attributes, concrete: Sequence[Mapping[str, Any]], arity: int) -> Move:
     """A move that was sent from another process."""
-    return Move(load_specs().operators[name], attributes, concrete, arity)
+    return move(load_specs().operators[name], attributes, concrete, arity)
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def is_broadcasting(operator: Operator) -> bool:
 def moves(shard: Shard, operators: Mapping[str, Operator]) -> list[Move]:
     """Every move of a shard except splits, in a fixed order."""
     return [
-        Move(operator, attributes_of(choice), _concrete(choice, shard.pool), arity)
+        move(operator, attributes_of(choice), _concrete(choice, shard.pool), arity)
         for name, operator in sorted(operators.items())
         if name != SPLIT and name in shard.operators
         for choice in _choices(operator, shard)
@@ -151,7 +150,7 @@ def split_moves(kind: TensorType, operator: Operator, pool: Pool) -> list[Move]:
                 operator.result_types([kind], values)
             except TypeMismatch:
                 continue
-            found.append(Move(operator, attributes_of(values), _concrete(values, pool), 1))
+            found.append(move(operator, attributes_of(values), _concrete(values, pool), 1))
     return found
 
 
