@@ -82,6 +82,8 @@ class Shard:
 def shards(pool: Pool, operators: Mapping[str, Operator]) -> list[Shard]:
     """The parts in which a pool is explored, in a fixed order."""
     allowed = {name: operator for name, operator in sorted(operators.items()) if name not in pool.without}
+    if not pool.apart:
+        return [Shard(pool, pool.variables, frozenset(allowed), None)]
     maps = [name for name in allowed if is_map(allowed[name])]
     broadcasting = [name for name in allowed if is_broadcasting(allowed[name])]
     others = set(allowed) - set(maps) - set(broadcasting)

@@ -18,7 +18,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
 from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
-from taso_opt.generate.families import POOLS, Pool
+from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.moves import Shard, shards
 from taso_opt.generate.scalars import discover_scalars
@@ -181,11 +181,13 @@ def _restored(read: Callable[[Any, Builder], Piece], values: Any, builder: Build
 
 def named(pools: Sequence[Pool], settings: GenerateSettings) -> list[Pool]:
     """The pools that take part."""
-    names = [pool.name for pool in pools]
-    for name in settings.pools or ():
+    if settings.pools is None:
+        return list(pools)
+    names = {pool.name: pool for pool in (*pools, *EXTRA)}
+    for name in settings.pools:
         if name not in names:
             raise UsageError(f"expected pools among {', '.join(names)}, found {name!r}")
-    return [pool for pool in pools if settings.pools is None or pool.name in settings.pools]
+    return [pool for name, pool in names.items() if name in settings.pools]
 
 
 def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, Operator]:
