@@ -63,7 +63,7 @@ def cluster(address: str) -> Iterator[Engine]:
         client = Client(address, timeout=WAIT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UnsupportedError(f"expected a Dask scheduler at {address}, found none that answers: {error}") from error
-    with client:
+    with client, client.as_current():
         _check_workers(client, address)
         yield Cluster(client)
 

@@ -167,7 +167,5 @@ def test_an_array_module_that_nobody_knows_or_that_is_missing_is_refused():
     try:
         import cupy  # noqa: F401
     except ImportError:
-        with pytest.raises(
-            UnsupportedError, match="expected CuPy for --array cupy, found none"
-        ):
+        with pytest.raises(UnsupportedError, match="expected CuPy for --array cupy, found none"):
             array_module("cupy")
