@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from taso_opt.errors import InvalidInputError
+from taso_opt.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
     from taso_opt.generate import GenerateStats, PoolStats
@@ -53,7 +54,7 @@ def command(
     from taso_opt.spec import load_specs
     from taso_opt.spec.text import format_rule
 
-    memory = None if max_memory is None else int(max_memory * 2**30)
+    memory = None if max_memory is None else _bytes(max_memory)
     settings = GenerateSettings(_names(operators), max_ops, jobs, seed, _names(pools), memory, resume, cluster, array)
     if output is not None:
         _check_writable(output)
@@ -69,6 +70,12 @@ def command(
         click.echo(_table(found.stats))
     elif output is not None:
         click.echo(f"{len(found.candidates)} candidates in {output}")
+
+
+def _bytes(gib: float) -> int:
+    if not math.isfinite(gib):
+        raise UsageError(f"expected a number of GiB for --max-memory, found {gib}")
+    return int(gib * 2**30)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -9,6 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from taso_opt.cli.progress import Pace
+
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
 
 
@@ -56,3 +58,12 @@ def test_without_a_terminal_stderr_is_empty(model):
     out, err = dry_run(model, subprocess.PIPE).communicate()
     assert err == ""
     assert "dry run" in out
+
+
+def test_the_pace_of_a_stage_is_told_from_what_this_run_did_of_it():
+    now = iter([0.0, 10.0, 12.0, 30.0, 31.0])
+    pace = Pace(lambda: next(now))
+    assert pace.line("enumerate", 100, 300) == "enumerate: 100 of 300"  # the first hundred may be of an earlier run
+    assert pace.line("enumerate", 104, 300) == "enumerate: 104 of 300, 2 a second, 1:38 left"
+    assert pace.line("generalise", 1, 8000) == "generalise: 1 of 8000"
+    assert pace.line("generalise", 2, 8000) == "generalise: 2 of 8000, 1 a second, 2:13:18 left"
