@@ -156,7 +156,8 @@ exhaustive depth-first search of the paper's Algorithm 1, which the tests keep a
 """
 FULL = "All operators over all pools, 6 GiB at most. The target is 2 minutes for size 3 and 30 minutes for size 4."
 WHOLE = f"""`--pools "whole products" --operators {",".join(FAMILY)}`: two data inputs, two weights, and
-every operator meets every other; 12 GiB at most. The target is 30 minutes for size 5, which the paper's generator does not reach."""
+every operator meets every other; 12 GiB at most. The target is 30 minutes for size 5, which the paper's generator does
+not reach."""
 AGAINST = """The same operators and inputs in one process, up to the classes of equal terms and without any pruning. The
 exhaustive search counts graphs, the generator terms, each of them once for all the graphs that have it."""
 COLUMNS = ("row", "terms by level", "terms a CPU second", "equations", "candidates", "time, s", "CPU time, s",
@@ -197,9 +198,9 @@ def extrapolated(rows: Mapping[str, Row]) -> Iterator[str]:
             yield f"| {prefix}-{size} | {growth:.1f} | {hours:.1f} | {hours / 16:.2f} |"
 
 
-FURTHER = """Size 5 of the full set and size 6 of the products, if CPU time grows by the same factor once more. The pools
-of the full set are explored independently, so that machines share them evenly as long as there are more pools than cores;
-the products are one pool, of which only the evaluation of terms is spread, not the reduction of what they suggest."""
+FURTHER = """Size 5 of the full set and size 6 of the products, if CPU time grows by that factor once more. The pools
+of the full set are explored independently, so that machines share them as long as there are more pools than cores; the
+products are one pool, of which only the evaluation of terms is spread, not the reduction of what they suggest."""
 
 if __name__ == "__main__":
     main()
