@@ -95,4 +95,7 @@ def test_batch_normalization_as_scale_and_shift_folds_into_a_convolution(discove
     plain, kernel = f"Conv(x, y; {CONV})", "Mul(y, Reshape(s; shape=(m, 1, 1, 1)))"
     assert covers(scaled, f"Mul(Reshape(s; shape=(m, 1, 1)), {plain}) = Conv(x, {kernel}; {CONV}) where {types}")
     shifted = discovered("scaled channels", "Conv, Add, Reshape")
-    assert covers(shifted, f"Add(Reshape(s; shape=(m, 1, 1)), {plain}) = Conv(x, y, s; {CONV}) where {types}")
+    moved = "Reshape(t; shape=(m,))"
+    types = "x[n, c, h, w], y[m, c, i, j], t[m, 1, 1]"
+    assert covers(shifted, f"Add(t, {plain}) = Conv(x, y, {moved}; {CONV}) where {types}")
+    assert covers(shifted, f"Add(t, Conv(x, y, b; {CONV})) = Conv(x, y, Add(b, {moved}); {CONV}) where {types}, b[m]")
