@@ -6,6 +6,9 @@ RUNTIME ?= cpu
 # More arguments for pytest, for example: make test TESTS="tests/cli -k help"
 TESTS ?=
 
+# Rows of the generator's benchmark to measure, for example: make bench-generate ROWS="full-3 family-4"
+ROWS ?=
+
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-$(RUNTIME)
@@ -13,11 +16,11 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules docs first-steps
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms mutate review docs first-steps bench browser screenshots release ci clean
+.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms mutate review docs first-steps bench browser screenshots release bench-generate ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## set up .venv with the tool, a runtime and the development tools
 
@@ -93,6 +96,9 @@ release: $(INSTALLED) ## build, check and try out the files of a release; upload
 
 bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
 	@$(BIN)/python scripts/bench.py
+
+bench-generate: $(INSTALLED) ## measure the generator for docs/benchmarks-generate.md (half an hour)
+	@$(BIN)/python scripts/bench_generate.py $(ROWS)
 
 ci: $(INSTALLED) ## all checks, as continuous integration runs them
 	@for step in $(CI_STEPS); do \

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from taso_opt.errors import InvalidInputError
+from taso_opt.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
     from taso_opt.generate import GenerateStats, PoolStats
@@ -23,24 +25,42 @@ REASONS = ("renaming", "common subgraph", "implied", "trivial")
 @click.option("--jobs", type=int, help="Processes [one for each core].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the values that terms are compared on.")
 @click.option("--stats", is_flag=True, help="Print how many terms, classes and candidates there were.")
+@click.option("--pools", metavar="A,B", help="Enumerate over these sets of variables only [all].")
+@click.option("--max-memory", type=float, metavar="GIB", help="For all processes together [4/5 of what there is].")
+@click.option("--resume", type=click.Path(path_type=Path), metavar="DIR", help="Keep what is done here, and go on.")
+@click.option("--cluster", metavar="ADDRESS", help="Work on the workers of this Dask scheduler.")
+@click.option("--array", default="numpy", show_default=True, help="Evaluate terms with numpy, or cupy on a GPU.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the candidates to this file.")
-def command(operators: str | None, max_ops: int, jobs: int | None, seed: int, stats: bool, output: Path | None) -> None:
+def command(
+    operators: str | None,
+    max_ops: int,
+    jobs: int | None,
+    seed: int,
+    stats: bool,
+    pools: str | None,
+    max_memory: float | None,
+    resume: Path | None,
+    cluster: str | None,
+    array: str,
+    output: Path | None,
+) -> None:
     """Print candidate equations between terms over the operators, one a line, sorted by size and text.
 
     Each has the same values on random inputs; nothing is proved yet (see `tasoopt verify`). The same seed gives the
-    same candidates, whatever the number of processes. With --stats and without -o only the counts are printed.
+    same candidates, wherever the work is done. With --stats and without -o only the counts are printed.
     """
-    from taso_opt.cli.progress import stderr_progress
+    from taso_opt.cli.progress import Pace, stderr_progress
     from taso_opt.generate import GenerateSettings, generate
     from taso_opt.spec import load_specs
     from taso_opt.spec.text import format_rule
 
-    names = None if operators is None else tuple(name.strip() for name in operators.split(","))
-    settings = GenerateSettings(names, max_ops, jobs, seed)
+    memory = None if max_memory is None else _bytes(max_memory)
+    settings = GenerateSettings(_names(operators), max_ops, jobs, seed, _names(pools), memory, resume, cluster, array)
     if output is not None:
         _check_writable(output)
     with stderr_progress() as report:
-        found = generate(load_specs(), settings, lambda stage, done, count: report(f"{stage}: {done} of {count}"))
+        clock = Pace(time.monotonic)
+        found = generate(load_specs(), settings, lambda stage, done, count: report(clock.line(stage, done, count)))
     text = "".join(f"{format_rule(rule)}\n" for rule in found.candidates)
     if output is not None:
         _write(output, text)
@@ -50,6 +70,16 @@ def command(operators: str | None, max_ops: int, jobs: int | None, seed: int, st
         click.echo(_table(found.stats))
     elif output is not None:
         click.echo(f"{len(found.candidates)} candidates in {output}")
+
+
+def _bytes(gib: float) -> int:
+    if not math.isfinite(gib):
+        raise UsageError(f"expected a number of GiB for --max-memory, found {gib}")
+    return int(gib * 2**30)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(name.strip() for name in text.split(","))
 
 
 def _check_writable(output: Path) -> None:
@@ -71,14 +101,17 @@ def _write(output: Path, text: str) -> None:
 
 
 def _table(stats: GenerateStats) -> str:
-    """The counts of every pool and level, then of the stages, as aligned text."""
+    """The counts of every pool, of every level of every family, and of the stages, as aligned text."""
+    return "\n\n".join([_aligned(_pools(stats)), _aligned(_levels(stats)), _aligned(_pruning(stats))])
+
+
+def _pools(stats: GenerateStats) -> list[list[str]]:
+    """A row for each pool: the terms of each level, and what became of the equations."""
     levels = max(len(pool.levels) for pool in stats.pools)
     head = ["pool", *(f"terms {size}" for size in range(1, levels + 1)), "classes", "equations", *REASONS, "left"]
     rows = [_row(pool, levels) for pool in stats.pools]
     total = ["all", *(str(sum(int(row[column]) for row in rows)) for column in range(1, len(head)))]
-    widths = [max(map(len, column)) for column in zip(head, *rows, total, strict=True)]
-    lines = [_aligned(row, widths) for row in (head, *rows, total)]
-    return "\n".join([*lines, "", *_stages(stats)])
+    return [head, *rows, total]
 
 
 def _row(pool: PoolStats, levels: int) -> list[str]:
@@ -88,14 +121,33 @@ def _row(pool: PoolStats, levels: int) -> list[str]:
     return [pool.pool, *map(str, counts)]
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = zip(row, widths, strict=True)
-    return "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)])
+def _levels(stats: GenerateStats) -> Iterator[list[str]]:
+    """A row for each family and level; the last level is compared, not kept."""
+    yield ["family", "operators", "terms", "new classes"]
+    for family in dict.fromkeys(pool.family for pool in stats.pools):
+        levels = [pool.levels for pool in stats.pools if pool.family == family]
+        for size in range(max(map(len, levels))):
+            counts = [pool[size] for pool in levels if size < len(pool)]
+            yield [family, str(size + 1), *(str(sum(part)) for part in zip(*counts, strict=True))]
 
 
-def _stages(stats: GenerateStats) -> Iterator[str]:
-    yield f"{stats.shapes} equations that differ in more than sizes and identified variables"
-    yield f"{stats.refuted} refuted on fresh instances"
-    yield f"{stats.forms} general forms"
-    yield f"{stats.scalars} equations between scalar functions"
-    yield f"{stats.candidates} candidates, none an instance of another"
+def _pruning(stats: GenerateStats) -> Iterator[list[str]]:
+    """How many equations are left after each kind of pruning, as in the paper's table 2.3."""
+    yield ["left after", "equations"]
+    left = sum(pool.claims for pool in stats.pools)
+    yield ["equal fingerprints", str(left)]
+    for reason in REASONS:
+        left -= sum(pool.dropped.get(reason, 0) for pool in stats.pools)
+        yield [reason, str(left)]
+    yield ["sizes and identified variables", str(stats.shapes)]
+    yield ["fresh instances", str(stats.shapes - stats.refuted)]
+    yield ["most general forms", str(stats.forms)]
+    yield ["between scalar functions, added", str(stats.scalars)]
+    yield ["instances of others: candidates", str(stats.candidates)]
+
+
+def _aligned(rows: Iterable[Sequence[str]]) -> str:
+    """Columns of equal width, names to the left and counts to the right."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
-from taso_opt.generate.enumerate import Batch, Enumeration, prefix_masks
+from taso_opt.generate.enumerate import Enumeration, prefix_masks
 from taso_opt.generate.fingerprint import Keys
+from taso_opt.generate.level import Batch
 from taso_opt.generate.sketch import Claim, Made
-from taso_opt.generate.table import Application, Table
+from taso_opt.generate.table import Application, Nodes, Table
 
 
 def claims(found: Enumeration, max_ops: int) -> Iterator[Claim]:
@@ -23,25 +23,29 @@ def claims(found: Enumeration, max_ops: int) -> Iterator[Claim]:
     undoes the join inside the term.
     """
     allowed = prefix_masks(found.shard)
-    for claim in _joined(found, max_ops):
-        if allowed[_mask(found.table, claim.right)]:
-            yield claim
-    for known, made in (*found.equal, *_equal_last(found)):
+    joined = list(_joined(found.table, found.kept, max_ops))
+    for known, made in found.equal:
         if allowed[_mask(found.table, known) | _mask(found.table, made)]:
             yield Claim((known,), made)
-
-
-def _equal_last(found: Enumeration) -> Iterator[tuple[Made, Application]]:
-    """Terms of the last level with what they equal: a kept class, or the first of their own."""
-    if not found.last:
-        return
     stored, nodes = found.table.keys()
-    keys = np.concatenate([stored, *(batch.keys for batch in found.last)])
-    starts = [0, *accumulate(len(batch.keys) for batch in found.last)]
+    for last in found.last_parts():
+        joined += _joined(found.table, [(batch, None) for batch in last], max_ops)
+        for first, other in _equal_last(stored, nodes, last):
+            if allowed[_mask(found.table, first) | _mask(found.table, other)]:
+                yield Claim((first,), other)
+    for _, claim in sorted(joined, key=lambda one: one[0]):
+        if allowed[_mask(found.table, claim.right)]:
+            yield claim
+
+
+def _equal_last(stored: Keys, nodes: Nodes, last: Sequence[Batch]) -> Iterator[tuple[Made, Application]]:
+    """Terms of the last level with what they equal: a kept class, or the first of their own."""
+    keys = np.concatenate([stored, *(batch.keys for batch in last)])
+    starts = [0, *accumulate(len(batch.keys) for batch in last)]
 
     def application(row: int) -> Application:
         place = bisect_right(starts, row - len(stored)) - 1
-        return found.last[place].application(row - len(stored) - starts[place])
+        return last[place].application(row - len(stored) - starts[place])
 
     for first, other in _runs(keys):
         if other >= len(stored):
@@ -59,21 +63,22 @@ def _runs(keys: Keys) -> Iterator[tuple[int, int]]:
         yield first, int(order[at + 1])
 
 
-def _joined(found: Enumeration, max_ops: int) -> Iterator[Claim]:
-    """Terms whose two halves along an axis are kept classes, with those and the split."""
-    classes = found.table.classes
-    known = np.sort(found.table.keys()[0][:, 0])
-    levels: list[tuple[Batch, list[int] | None]] = [*found.kept, *((batch, None) for batch in found.last)]
-    for batch, nodes in levels:
-        for cut, heads, tails in batch.halves:
-            for row in np.flatnonzero(_among(heads, known) & _among(tails, known)).tolist():
+def _joined(
+    table: Table, batches: Sequence[tuple[Batch, list[int] | None]], max_ops: int
+) -> Iterator[tuple[tuple[int, ...], Claim]]:
+    """Terms whose two halves along an axis are kept classes, with those and the split; each after its place."""
+    classes = table.classes
+    for place, (batch, nodes) in enumerate(batches):
+        for number, half in enumerate(batch.halves):
+            for at, row in enumerate(half.rows.tolist()):
                 if nodes is None and _key(batch.keys, row) in classes:
                     continue  # it says no more than the shorter term that it equals
-                first, second = classes.get(_key(heads, row)), classes.get(_key(tails, row))
+                first, second = classes.get(_key(half.heads, at)), classes.get(_key(half.tails, at))
                 if first is not None and second is not None:
-                    claim = Claim((first, second), batch.application(row) if nodes is None else nodes[row], cut)
-                    if _is_useful(found.table, claim, max_ops):
-                        yield claim
+                    claim = Claim((first, second), batch.application(row) if nodes is None else nodes[row], half.move)
+                    if _is_useful(table, claim, max_ops):
+                        level = (0, place) if nodes is not None else (1, batch.first)
+                        yield (*level, number, int(half.order[at])), claim
 
 
 def _is_useful(table: Table, claim: Claim, max_ops: int) -> bool:
@@ -83,11 +88,6 @@ def _is_useful(table: Table, claim: Claim, max_ops: int) -> bool:
         return False
     made = [half.made for half in halves if isinstance(half.made, Application)]
     return not any(half.move is claim.cut and half.operands == (claim.right,) for half in made)
-
-
-def _among(keys: Keys, known: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    places = np.searchsorted(known, keys[:, 0])
-    return np.asarray(known[np.minimum(places, len(known) - 1)] == keys[:, 0])
 
 
 def _key(keys: Keys, row: int) -> tuple[int, int]:

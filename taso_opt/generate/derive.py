@@ -28,6 +28,10 @@ Member = Built | int
 
 Binding = dict[int, int]
 
+MOST_STEPS = 2_000
+"""How far the ways to match one member are followed: sums of many terms have more than any machine can count. A law
+that is not matched everywhere leaves an equation that could have been dropped, never a wrong one."""
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -55,6 +59,7 @@ class Members:
         self._apart: Counter[Member] = Counter()
         self._parents: dict[Member, Member] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
+        self._steps = MOST_STEPS
         for number, node in enumerate(self._nodes):
             if isinstance(node.made, Application):
                 self._store(number, node.made)
@@ -110,6 +115,7 @@ class Members:
                 self._labels[member] = label
                 self._apart[label] += 1
                 if not isinstance(member, int):
+                    self._size(member)
                     self._by_head[member[0]].append(member)
         return members
 
@@ -136,13 +142,22 @@ class Members:
         """Join all members that an equation with one output turns into one another."""
         left, right = (self._pattern(side[0]) for side in law)
         for pattern, result in ((left, right), (right, left)):
-            for built in self._by_head[pattern.head] if pattern.head is not None else ():
-                label = self._labels[built]
+            for built in self._open(pattern.head) if pattern.head is not None else ():
+                label, limit = self._labels[built], self._sizes[built]
                 if self._apart[label] > 1:
-                    for binding in self._operands(pattern, built, {}, self._size(built)):
-                        other = self._instance(result, binding, self._size(built))
+                    self._steps = MOST_STEPS
+                    for binding in self._operands(pattern, built, {}, limit):
+                        other = self._instance(result, binding, limit)
                         if other is not None and self._labels.get(other) == label:
                             self.join(built, other)
+                            if self._apart[label] == 1:
+                                break
+
+    def _open(self, head: Head) -> list[Built]:
+        """The members with a head whose classes are not joined yet: once joined they stay so and are dropped."""
+        members = [built for built in self._by_head[head] if self._apart[self._labels[built]] > 1]
+        self._by_head[head] = members
+        return members
 
     def _pattern(self, tree: Tree) -> Pattern:
         if not isinstance(tree[0], Move):
@@ -160,7 +175,8 @@ class Members:
                 yield {**binding, pattern.leaf: number}
             return
         for built, size in self._builds.get((number, pattern.head), ()):
-            if size < limit:
+            self._steps -= 1
+            if size < limit and self._steps > 0:
                 yield from self._operands(pattern, built, binding, limit)
 
     def _operands(self, pattern: Pattern, built: Built, binding: Binding, limit: int) -> Iterator[Binding]:

@@ -48,6 +48,7 @@ class Pool:
     set of `together` of them that broadcast and, with `maps`, once for each that maps a scalar function; with `modes`
     all that once for every choice of strides and pads: the windows of an equation become symbols later on, so that
     only these are explored in full, and the others only in terms of `OTHER_MODES_OPS` operators.
+    Where `apart` is not set all operators are explored together, once.
     `max_ops` may keep the terms of a pool smaller than asked.
     Movements that take any number of tensors are tried with two, and with three where `threes` is set; a movement to
     any shape is tried with the shapes in `shapes`.
@@ -59,6 +60,7 @@ class Pool:
     sizes: tuple[Sizes, ...]
     weights: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
+    apart: bool = True
     together: int = 1
     maps: bool = False
     modes: tuple[Mode, ...] = ()
@@ -176,5 +178,9 @@ KERNELS: tuple[Pool, ...] = (
 )
 
 POINTWISE = _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2)
+
+EXTRA: tuple[Pool, ...] = (_pool("whole products", "matrix", "x y: m k; w v: k n", apart=False),)
+"""Pools that are explored only where they are asked for by name. `whole products` has all operators at once: what it
+has over the others are equations in which several element-wise operators meet around products, joins and splits."""
 
 POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from taso_opt.semantics.devices import IN_MEMORY, ArrayModule
 from taso_opt.spec.operator import Array
 
 Keys = NDArray[np.uint64]
@@ -24,18 +25,20 @@ def _weights(place: int, elements: int) -> Keys:
     return generator.integers(0, 2**64, size=(elements, _WORDS), dtype=np.uint64) | np.uint64(1)
 
 
-def fingerprints(values: Sequence[Array], kind: int) -> Keys:
-    """The keys of terms from their values at every shape set, terms on the first axis; `kind` numbers their type."""
+def fingerprints(values: Sequence[Array], kind: int, module: ArrayModule = IN_MEMORY) -> Array:
+    """The keys of terms from their values at every shape set, terms on the first axis; `kind` numbers their type.
+
+    They live where the values do.
+    """
     count = values[0].shape[0]
-    keys = np.zeros((count, _WORDS), np.uint64)
+    keys: Array = module.asarray(_weights(len(values), kind + 1)[kind])
     for place, value in enumerate(values):
         flat = value.reshape(count, prod(value.shape[1:])).astype(np.uint64)
-        keys += flat @ _weights(place, flat.shape[1])
-    typed: Keys = keys + _weights(len(values), kind + 1)[kind]
-    return typed
+        keys = keys + flat @ module.asarray(_weights(place, flat.shape[1]))
+    return keys
 
 
-def nonzero(values: Sequence[Array]) -> NDArray[np.bool_]:
+def nonzero(values: Sequence[Array]) -> Array:
     """Which terms are not zero everywhere; a term that is always zero says nothing about its variables."""
-    flags = [np.asarray(value.any(axis=tuple(range(1, value.ndim)))) for value in values]
-    return np.asarray(np.logical_or.reduce(flags))
+    flags: list[Array] = [np.any(value, axis=tuple(range(1, value.ndim))) for value in values]
+    return reduce(np.logical_or, flags)

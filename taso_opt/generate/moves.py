@@ -13,6 +13,7 @@ from taso_opt.core.types import REAL, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.generate.families import OTHER_MODES_OPS, Mode, Pool
 from taso_opt.semantics.instances import instantiate_attribute
+from taso_opt.spec import load_specs
 from taso_opt.spec.operator import Operator
 
 SPLIT = "Split"
@@ -20,12 +21,19 @@ SPLIT = "Split"
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """An operator with symbolic attributes, and the same attributes at each shape set."""
+    """An operator with symbolic attributes, and the same attributes at each shape set.
+
+    There is one object for each move of a process, made by `move`, so that they are compared and hashed quickly. Moves
+    travel between processes by the names of their operators, among those that ship with the tool.
+    """
 
     operator: Operator
     attributes: Attributes
     concrete: tuple[Mapping[str, Any], ...]
     arity: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sent, (self.operator.name, self.attributes, self.concrete, self.arity)
 
     @property
     def joins(self) -> bool:
@@ -37,6 +45,23 @@ class Move:
         """Whether the first operand is data and all others are weights, where a pool tells them apart."""
         product = self.operator.arithmetic and self.arity > 1 and not is_broadcasting(self.operator)
         return product or any(name == "strides" for name, _ in self.attributes)
+
+
+def move(operator: Operator, attributes: Attributes, concrete: Sequence[Mapping[str, Any]], arity: int) -> Move:
+    """The move with these parts."""
+    key = (id(operator), attributes, repr(concrete), arity)
+    if key not in _MOVES:
+        _MOVES[key] = Move(operator, attributes, tuple(concrete), arity)
+    return _MOVES[key]
+
+
+_MOVES: dict[tuple[int, Attributes, str, int], Move] = {}
+"""A move keeps its operator alive, so that no other gets the same id."""
+
+
+def _sent(name: str, attributes: Attributes, concrete: Sequence[Mapping[str, Any]], arity: int) -> Move:
+    """A move that was sent from another process."""
+    return move(load_specs().operators[name], attributes, concrete, arity)
 
 
 @dataclass(frozen=True)
@@ -57,6 +82,8 @@ class Shard:
 def shards(pool: Pool, operators: Mapping[str, Operator]) -> list[Shard]:
     """The parts in which a pool is explored, in a fixed order."""
     allowed = {name: operator for name, operator in sorted(operators.items()) if name not in pool.without}
+    if not pool.apart:
+        return [Shard(pool, pool.variables, frozenset(allowed), None)]
     maps = [name for name in allowed if is_map(allowed[name])]
     broadcasting = [name for name in allowed if is_broadcasting(allowed[name])]
     others = set(allowed) - set(maps) - set(broadcasting)
@@ -101,7 +128,7 @@ def is_broadcasting(operator: Operator) -> bool:
 def moves(shard: Shard, operators: Mapping[str, Operator]) -> list[Move]:
     """Every move of a shard except splits, in a fixed order."""
     return [
-        Move(operator, attributes_of(choice), _concrete(choice, shard.pool), arity)
+        move(operator, attributes_of(choice), _concrete(choice, shard.pool), arity)
         for name, operator in sorted(operators.items())
         if name != SPLIT and name in shard.operators
         for choice in _choices(operator, shard)
@@ -125,7 +152,7 @@ def split_moves(kind: TensorType, operator: Operator, pool: Pool) -> list[Move]:
                 operator.result_types([kind], values)
             except TypeMismatch:
                 continue
-            found.append(Move(operator, attributes_of(values), _concrete(values, pool), 1))
+            found.append(move(operator, attributes_of(values), _concrete(values, pool), 1))
     return found
 
 

@@ -40,10 +40,11 @@ class Problem:
     max_ops: int
 
 
-def equal_outputs(problem: Problem, builder: Builder) -> list[list[Term]]:
-    """Classes of equal terms among the inputs and the outputs of all graphs (Algorithm 1, step 2)."""
+def equal_outputs(problem: Problem, builder: Builder, built: Sequence[Graph] | None = None) -> list[list[Term]]:
+    """Classes of equal terms among the inputs and the outputs of all graphs, if they are not given (step 2)."""
+    built = graphs(problem, builder) if built is None else built
     classes: dict[tuple[object, ...], dict[Term, None]] = defaultdict(dict)
-    outputs = dict.fromkeys([*problem.inputs, *(term for graph in graphs(problem, builder) for term in graph)])
+    outputs = dict.fromkeys([*problem.inputs, *(term for graph in built for term in graph)])
     values = [_evaluated(problem, builder, list(outputs), sizes) for sizes in problem.sizes]
     for term, *hashed in zip(outputs, *values, strict=True):
         classes[builder.type(term), *(value.tobytes() for value in hashed)][term] = None

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
+from hashlib import blake2b
 from operator import add
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from taso_opt import __version__
 from taso_opt.core.rule import Rule
-from taso_opt.errors import UsageError
-from taso_opt.generate.enumerate import enumerate_terms
-from taso_opt.generate.families import POOLS, Pool
+from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
+from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
+from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
+from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.moves import Shard, shards
-from taso_opt.generate.reduce import reduced
 from taso_opt.generate.scalars import discover_scalars
-from taso_opt.generate.settings import GenerateSettings, GenerateStats, Generation, PoolStats
-from taso_opt.generate.sketch import rule_of, shape_of
+from taso_opt.generate.settings import LEAST_MEMORY, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.generate.subsume import subsumes
-from taso_opt.generate.workers import cores, workers
+from taso_opt.generate.workers import Engine, cores, processes
+from taso_opt.semantics.devices import array_module
 from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.text import format_rule
+from taso_opt.spec.text import MISFITS, format_rule, parse_rule
 
 CHUNK = 16
 """How many groups of equations one process generalises at a time."""
@@ -36,13 +40,8 @@ Progress = Callable[[str, int, int], None]
 Piece = TypeVar("Piece")
 
 
-@dataclass(frozen=True)
-class Sketched:
-    """An equation of one shard: what it shares with equations of other sizes, its leaves in order, and itself."""
-
-    shape: str
-    leaves: tuple[int, ...]
-    rule: Rule
+Steps = Callable[[int, int], None]
+Groups = list[list[Sketched]]
 
 
 @dataclass(frozen=True)
@@ -59,22 +58,26 @@ def generate(
     progress: Progress = lambda *_: None,
     pools: Sequence[Pool] = POOLS,
 ) -> Generation:
-    """All candidate rules of at most `settings.max_ops` operators a side, the same for any number of jobs.
+    """All candidate rules of at most `settings.max_ops` operators a side, the same wherever the work is done.
 
-    Raises UsageError when an operator is not declared.
+    Raises UsageError when an operator or a pool is not known, InvalidInputError when the folder to go on from holds
+    something else, UnsupportedError when there is no such cluster or array module.
     """
     operators = tensor_operators(selected(library, settings))
-    work = [shard for pool in pools for shard in shards(pool, operators)]
-    # A process of its own loads the specs that ship with the tool; any other library stays in this one.
-    with workers((settings.jobs or cores()) if library is load_specs() else 1) as run:
+    work = [shard for pool in named(pools, settings) for shard in shards(pool, operators)]
+    array_module(settings.array)
+    task = {"operators": list(operators), "max_ops": settings.max_ops, "seed": settings.seed, "work": _digest(work)}
+    done = open_checkpoint(settings.resume, {"version": __version__, "specs": library.digest, **task})
+    # Other processes load the specs that ship with the tool; any other library stays in this one.
+    shipped = None if library is load_specs() else library
+    share = memory_share(settings)
+    exploration = Exploration(shipped, tuple(operators), settings.max_ops, settings.seed, share, settings.array)
+    with closing(done), _engine(settings, alone=shipped is not None) as engine:
         # 1. Enumerate (paper, section 2.3); drop renamings, common subgraphs and what is implied (section 2.5).
-        explore = partial(_explore, None if library is load_specs() else library, settings)
-        explored = list(_watched(run(explore, work), "enumerate", len(work), progress))
+        explored = _explored(exploration, work, engine, done, partial(progress, "enumerate"))
         # 2. Bring together the same equation from different shards and give it its most general types.
-        groups = _grouped(sketched for _, found in explored for sketched in found)
-        chunks = [groups[start : start + CHUNK] for start in range(0, len(groups), CHUNK)]
-        generalise = partial(_generalise, None if library is load_specs() else library, settings.seed)
-        general = list(_watched(run(generalise, chunks), "generalise", len(chunks), progress))
+        groups = _grouped(sketched for one in explored for sketched in one.found)
+        general = _generalised(shipped, settings.seed, groups, engine, done, partial(progress, "generalise"))
     # 3. Keep each equation once, in its most general form.
     forms = [form for chunk in general for form in chunk.forms]
     candidates = most_general(forms, library.builder())
@@ -82,9 +85,109 @@ def generate(
     scalars = discover_scalars(library, settings.max_ops, settings.seed, frozenset(selected(library, settings)))
     candidates = tuple(sorted((*candidates, *scalars), key=lambda rule: (rule.size, format_rule(rule))))
     refuted = sum(chunk.refuted for chunk in general)
-    counts = _summed([one for one, _ in explored])
+    counts = _summed([one.stats for one in explored])
     stats = GenerateStats(counts, len(groups), refuted, len(forms), len(scalars), len(candidates))
     return Generation(candidates, stats)
+
+
+def _digest(work: Sequence[Shard]) -> str:
+    """A name for a list of shards, by all that they are made of."""
+    text = "\n".join(repr((one.pool, one.variables, sorted(one.operators), one.mode)) for one in work)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@contextmanager
+def _engine(settings: GenerateSettings, alone: bool) -> Iterator[Engine]:
+    if settings.cluster is not None and not alone:
+        from taso_opt.generate.cluster import cluster
+
+        with cluster(settings.cluster) as engine:
+            yield engine
+        return
+    with processes(1 if alone else jobs_of(settings)) as engine:
+        yield engine
+
+
+def jobs_of(settings: GenerateSettings) -> int:
+    """How many processes there are: no more than have the least memory each, this one besides."""
+    most = max(1, memory_of(settings) // LEAST_MEMORY - 1)
+    return min(settings.jobs or cores(), most)
+
+
+def memory_of(settings: GenerateSettings) -> int:
+    """How many bytes all processes may use together: four fifths of what the machine has unless told otherwise."""
+    if settings.max_memory is not None:
+        return settings.max_memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5
+
+
+def memory_share(settings: GenerateSettings) -> int:
+    """How many bytes one process may use."""
+    jobs = jobs_of(settings)
+    return memory_of(settings) // (jobs + 1 if jobs > 1 else 1)
+
+
+def _explored(
+    exploration: Exploration, work: Sequence[Shard], engine: Engine, done: Checkpoint, progress: Steps
+) -> list[Explored]:
+    """What every shard gives, in their order; shards that are too large for one process come last, one by one."""
+    builder = (exploration.library or load_specs()).builder()
+    results = {place: _restored(unpacked, values, builder) for place, values in done.known("enumerate")}
+
+    def note(place: int, found: Explored) -> None:
+        results[place] = found
+        done.save("enumerate", place, packed(found))
+        progress(len(results), len(work))
+
+    missing = [place for place in range(len(work)) if place not in results]
+    large = []
+    for at, found in engine.each(exploration.alone, [work[place] for place in missing]):
+        if found is None:
+            large.append(missing[at])
+        else:
+            note(missing[at], found)
+    for place in sorted(large):
+        note(place, exploration.together(work[place], engine))
+    return [results[place] for place in range(len(work))]
+
+
+def _generalised(
+    library: SpecLibrary | None, seed: int, groups: Groups, engine: Engine, done: Checkpoint, progress: Steps
+) -> list[Generalised]:
+    """The forms of all groups, some groups at a time."""
+    chunks = [groups[start : start + CHUNK] for start in range(0, len(groups), CHUNK)]
+    builder = (library or load_specs()).builder()
+    results = {place: _restored(_forms, values, builder) for place, values in done.known("generalise")}
+    missing = [place for place in range(len(chunks)) if place not in results]
+    for at, found in engine.each(partial(_generalise, library, seed), [chunks[place] for place in missing]):
+        results[missing[at]] = found
+        done.save("generalise", missing[at], [[format_rule(form) for form in found.forms], found.refuted])
+        progress(len(results), len(chunks))
+    return [results[place] for place in range(len(chunks))]
+
+
+def _forms(values: Any, builder: Builder) -> Generalised:
+    """What `_generalised` saved of one chunk."""
+    texts, refuted = values
+    return Generalised(tuple(parse_rule(text, builder) for text in texts), int(refuted))
+
+
+def _restored(read: Callable[[Any, Builder], Piece], values: Any, builder: Builder) -> Piece:
+    try:
+        return read(values, builder)
+    except (*MISFITS, ValueError, RuleError, SpecError) as error:
+        raise InvalidInputError(f"expected what an interrupted run left in --resume, found {error}") from error
+
+
+def named(pools: Sequence[Pool], settings: GenerateSettings) -> list[Pool]:
+    """The pools that take part."""
+    if settings.pools is None:
+        return list(pools)
+    names = {pool.name: pool for pool in (*pools, *EXTRA)}
+    for name in settings.pools:
+        if name not in names:
+            raise UsageError(f"expected pools among {', '.join(names)}, found {name!r}")
+    return [pool for name, pool in names.items() if name in settings.pools]
 
 
 def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, Operator]:
@@ -130,22 +233,7 @@ def _operators(rule: Rule) -> tuple[int, str]:
     return len(rule.source), str(sorted(sides))
 
 
-def _explore(library: SpecLibrary | None, settings: GenerateSettings, shard: Shard) -> tuple[PoolStats, list[Sketched]]:
-    """The equations of one shard, and how many there were at each stage."""
-    library = library or load_specs()
-    max_ops = shard.max_ops(settings.max_ops)
-    found = enumerate_terms(shard, tensor_operators(selected(library, settings)), max_ops, settings.seed)
-    reduction = reduced(found, max_ops, settings.seed)
-    kinds, builder = found.table.kinds, library.builder()
-    sketched = [Sketched(*shape_of(sides, kinds), rule_of(sides, kinds, builder)) for sides in reduction.kept]
-    levels = tuple((level.terms, level.classes) for level in found.levels)
-    stats = PoolStats(
-        shard.pool.families[0], shard.pool.name, levels, reduction.claims, reduction.dropped, len(sketched)
-    )
-    return stats, sketched
-
-
-def _grouped(found: Iterable[Sketched]) -> list[list[Sketched]]:
+def _grouped(found: Iterable[Sketched]) -> Groups:
     """Equations that differ in sizes or in identified variables only; those with the most variables come first."""
     groups: dict[str, list[Sketched]] = defaultdict(list)
     for sketched in found:
@@ -175,9 +263,3 @@ def _summed(stats: Sequence[PoolStats]) -> tuple[PoolStats, ...]:
     for one in stats:
         pools[one.pool].append(one)
     return tuple(reduce(add, group) for group in pools.values())
-
-
-def _watched(pieces: Iterable[Piece], stage: str, count: int, progress: Progress) -> Iterator[Piece]:
-    for done, piece in enumerate(pieces, 1):
-        progress(stage, done, count)
-        yield piece

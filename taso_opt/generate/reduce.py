@@ -48,7 +48,9 @@ def reduced(found: Enumeration, max_ops: int, seed: int) -> Reduction:
     restated = _Restated(found, pairs, members, sketches)
     kept: dict[Sides, None] = {}
     seen: set[Sides] = set()
-    for drawn in sorted(singles, key=lambda one: (size(one.sides), -leaf_count(one.sides))):
+    # Many claims are drawn as the same equation, so each of those is measured once.
+    order = {sides: (size(sides), -leaf_count(sides)) for sides in {drawn.sides for drawn in singles}}
+    for drawn in sorted(singles, key=lambda one: order[one.sides]):
         left, right = ends[drawn]
         if members.root(left) == members.root(right):
             repeated = "renaming" if drawn.sides in seen else "implied"

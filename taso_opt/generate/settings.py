@@ -6,21 +6,35 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 
 from taso_opt.core.rule import Rule
 from taso_opt.errors import UsageError
+from taso_opt.semantics.devices import CUPY, NUMPY
 
 LARGEST = 6
+LEAST_MEMORY = 1 << 29
+"""What one process needs for the smallest pools, with the libraries that it loads."""
 
 
 @dataclass(frozen=True)
 class GenerateSettings:
-    """Which operators (None for all), how many of them a side, how many processes (None for one a core), which seed."""
+    """What to look for: operators (None for all) and pools (None for all) by name, how many operators a side, a seed.
+
+    The others say how: the number of processes (None for one a core) or the address of a cluster, how many bytes all
+    processes may use together (None for most of what the machine has), the folder that an interrupted run leaves its
+    results in and goes on from, and what evaluates the terms, `numpy` or `cupy`. They change nothing of what is found.
+    """
 
     operators: tuple[str, ...] | None = None
     max_ops: int = 3
     jobs: int | None = None
     seed: int = 0
+    pools: tuple[str, ...] | None = None
+    max_memory: int | None = None
+    resume: Path | None = None
+    cluster: str | None = None
+    array: str = NUMPY
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_ops <= LARGEST:
@@ -29,6 +43,11 @@ class GenerateSettings:
             raise UsageError(f"expected at least one process for --jobs, found {self.jobs}")
         if self.seed < 0:
             raise UsageError(f"expected a number of at least 0 for --seed, found {self.seed}")
+        if self.max_memory is not None and self.max_memory < LEAST_MEMORY:
+            least, found = LEAST_MEMORY / 2**30, self.max_memory / 2**30
+            raise UsageError(f"expected at least {least:g} GiB for --max-memory, found {found:g}")
+        if self.array not in (NUMPY, CUPY):
+            raise UsageError(f"expected {NUMPY} or {CUPY} for --array, found {self.array!r}")
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,91 @@
-"""Runs one function over many pieces of work, here or in other processes, and returns the results in order."""
+"""Engines that run one function over many pieces of work: this process, or several processes of this machine."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+Shared = TypeVar("Shared")
 
 
-class Run(Protocol):
-    """Like `map`: the results of a function on pieces of work, in their order."""
+class Engine(Protocol):
+    """Something that runs pieces of work: each result is a pure function of its piece, wherever it is made."""
 
-    def __call__(self, function: Callable[[Work], Result], work: Sequence[Work], /) -> Iterator[Result]: ...
+    def each(self, function: Callable[[Work], Result], work: Sequence[Work], /) -> Iterator[tuple[int, Result]]:
+        """The results with the places of their pieces, as they are ready."""
+        ...
+
+    def spread(
+        self, function: Callable[[Shared, Work], Result], shared: Shared, work: Sequence[Work], /
+    ) -> Iterator[Result]:
+        """The results on something that all pieces need and their own, in the order of the pieces."""
+        ...
+
+
+class Here:
+    """This process alone."""
+
+    def each(self, function: Callable[[Work], Result], work: Sequence[Work]) -> Iterator[tuple[int, Result]]:
+        """See Engine."""
+        return ((place, function(piece)) for place, piece in enumerate(work))
+
+    def spread(
+        self, function: Callable[[Shared, Work], Result], shared: Shared, work: Sequence[Work]
+    ) -> Iterator[Result]:
+        """See Engine."""
+        return (function(shared, piece) for piece in work)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Several processes of this machine; what they share lies in a folder of its own."""
+
+    executor: ProcessPoolExecutor
+    folder: Path
+    written: list[Path] = field(default_factory=list)
+
+    def each(self, function: Callable[[Work], Result], work: Sequence[Work]) -> Iterator[tuple[int, Result]]:
+        """See Engine."""
+        places: dict[Future[Result], int] = {
+            self.executor.submit(function, piece): place for place, piece in enumerate(work)
+        }
+        for future in as_completed(places):
+            yield places.pop(future), future.result()
+
+    def spread(
+        self, function: Callable[[Shared, Work], Result], shared: Shared, work: Sequence[Work]
+    ) -> Iterator[Result]:
+        """See Engine."""
+        path = self.folder / f"shared{len(self.written)}"
+        path.write_bytes(pickle.dumps(shared))
+        self.written.append(path)
+        futures = [self.executor.submit(_with_shared, function, path, piece) for piece in work]
+        for place in range(len(futures)):
+            yield futures[place].result()
+            futures[place] = Future()  # its result may be large
+        path.unlink()
+
+
+def _with_shared(function: Callable[[Any, Work], Result], path: Path, piece: Work) -> Result:
+    return function(_shared(path), piece)
+
+
+@lru_cache(1)
+def _shared(path: Path) -> Any:
+    """What the process that started this one wrote, read once."""
+    # `spread` wrote it, into a folder that only this user can open.
+    return pickle.loads(path.read_bytes())  # noqa: S301
 
 
 def cores() -> int:
@@ -25,11 +94,16 @@ def cores() -> int:
 
 
 @contextmanager
-def workers(count: int) -> Iterator[Run]:
-    """A function like `map` that spreads its work over `count` processes; with one it stays in this process."""
+def processes(count: int) -> Iterator[Engine]:
+    """An engine of `count` processes; with one it is this process."""
     if count == 1:
-        yield map
+        yield Here()
         return
     # A fresh interpreter for each process: forking one that has threads is unsafe.
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as executor:
-        yield executor.map
+    context = multiprocessing.get_context("spawn")
+    with TemporaryDirectory(prefix="tasoopt-") as folder, ProcessPoolExecutor(count, context) as executor:
+        try:
+            yield Processes(executor, Path(folder))
+        except BaseException:
+            executor.shutdown(cancel_futures=True)
+            raise

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from taso_opt.semantics.devices import IN_MEMORY, ArrayModule
 from taso_opt.spec.operator import Array, ScalarFunction
 
 SAMPLE_AXIS = "z"
@@ -128,8 +129,13 @@ class ModularArrays(FloatArrays):
     prime = 2**31 - 1
     lowest = -1
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
+    def __init__(self, seed: int = 0, module: ArrayModule = IN_MEMORY) -> None:
+        self._seed, self._module = seed, module
+
+    def identity(self, like: Array, size: int) -> Array:
+        """The identity matrix, once for each sample."""
+        identity: Array = self._module.asarray(super().identity(like, size))
+        return identity
 
     def random(self, generator: np.random.Generator, shape: Sequence[int]) -> Array:
         """Uniform residues."""
@@ -150,7 +156,7 @@ class ModularArrays(FloatArrays):
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by rational numbers, their denominators inverted modulo the prime."""
         residues = np.vectorize(self._residue, otypes=[np.int64])(np.asarray(factors, dtype=object))
-        result: Array = x * residues % self.prime
+        result: Array = x * self._module.asarray(residues) % self.prime
         return result
 
     def _residue(self, factor: Fraction) -> int:

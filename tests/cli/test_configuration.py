@@ -33,7 +33,7 @@ def settings(tmp_path, monkeypatch):
 def test_a_file_of_its_own_gives_defaults(settings):
     Path("tasoopt.toml").write_text("[optimize]\nthreads = 4\nfp-class = 'E1'\nforce = true\ndim = { batch = 8 }\n")
     found = settings()
-    assert (found.threads, found.fp_class, found.force, found.dims) == (4, "E1", True, {"batch": 8})
+    assert (found.threads, found.fp_class, found.force, found.dims) == (4, "E1", True, {"batch": (8,)})
 
 
 def test_a_section_of_pyproject_does_too(settings):
@@ -74,7 +74,7 @@ def test_paths_are_taken_from_the_folder_of_the_file(settings, monkeypatch, tmp_
 
 def test_an_option_that_may_be_repeated_takes_one_value_or_a_list(settings, tmp_path, capsys):
     Path("tasoopt.toml").write_text("[optimize]\nreport = 'a.html'\ndim = ['n=2', 'm=3']\n")
-    assert settings().dims == {"n": 2, "m": 3}
+    assert settings().dims == {"n": (2,), "m": (3,)}
     Path("tasoopt.toml").write_text("[optimize]\nreport = ['a.html', 'b.pdf']\n")
     assert main(["optimize", "model.onnx"]) == 2
     assert "expected --report FILE.html or FILE.json, found 'b.pdf'" in capsys.readouterr().err

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from taso_opt.cli import main
@@ -41,8 +43,21 @@ def test_the_counts_of_every_pool_are_one_table_with_their_sum(run):
     assert code == 0
     assert head[:5] == ["pool", "terms", "1", "terms", "2"]
     assert len(rows) == 1
-    assert lines[-1].endswith(" candidates, none an instance of another")
-    assert int(lines[-1].split()[0]) == len(run(*FEW)[1].splitlines())
+    assert int(lines[-1].split()[-1]) == len(run(*FEW)[1].splitlines())
+
+
+def test_the_counts_of_levels_and_of_every_pruning_add_up(run):
+    _, out, _ = run(*FEW, "--stats")
+    pools, levels, pruning = ([line.split() for line in part.splitlines()] for part in out.split("\n\n"))
+    (total,) = (row for row in pools if row[0] == "all")
+    assert levels[0] == ["family", "operators", "terms", "new", "classes"]
+    for size in (1, 2):
+        assert sum(int(terms) for _, level, terms, _ in levels[1:] if int(level) == size) == int(total[size])
+    assert sum(int(classes) for *_, classes in levels[1:]) == int(total[3])
+    left = [int(row[-1]) for row in pruning[1:6]]  # equal fingerprints, then one row for each reason
+    assert left[0] == int(total[4])
+    assert [one - other for one, other in itertools.pairwise(left)] == [int(cell) for cell in total[5:9]]
+    assert left[-1] == int(total[-1]) > 0
 
 
 @pytest.mark.parametrize(
@@ -54,6 +69,12 @@ def test_the_counts_of_every_pool_are_one_table_with_their_sum(run):
         (["--max-ops", 7], 2, "expected 1 to 6 operators a side for --max-ops, found 7"),
         (["--max-ops", "many"], 2, "'many' is not a valid integer"),
         (["--jobs", 0], 2, "expected at least one process for --jobs, found 0"),
+        (["--pools", "chain,ponds"], 2, "expected pools among chain,"),
+        (["--max-memory", "0.1"], 2, "expected at least 0.5 GiB for --max-memory, found 0.1"),
+        (["--max-memory", "nan"], 2, "expected a number of GiB for --max-memory, found nan"),
+        (["--max-memory", "much"], 2, "'much' is not a valid float"),
+        (["--array", "abacus"], 2, "expected numpy or cupy for --array, found 'abacus'"),
+        (["--resume", "/dev/null/folder"], 3, "expected a folder that can be written for --resume, found /dev/null"),
         (["-o", "no/such/folder/file.txt"], 3, "expected a file that can be written for --output, found no/such"),
         (["-o", "."], 3, "expected a file that can be written for --output, found ."),
         (["surplus"], 2, "unexpected extra argument"),

@@ -35,7 +35,7 @@ def written(tmp_path, content):
         (f"# {'a' * 19_000}\n{'Relu(' * 4_100}x", "expected an equation of at most 20000 characters, found 20501"),
         (
             "Reshape(x; shape=(" + "9" * 5_000 + ",)) = x where x[*a]",
-            "expected a number of at most 18 digits, found one of 5000",
+            "expected a number of at most 100 digits at character 18",
         ),
         (TRUE.replace("*a", "9" * 30), "expected a number of at most 18 digits, found one of 30"),
         (

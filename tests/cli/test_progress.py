@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import terminal
+from taso_opt.cli.progress import Pace
 from taso_opt.spec.rule_file import read_records
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
@@ -114,3 +115,12 @@ def test_ctrl_c_ends_the_program_with_one_line_and_nothing_written(model):
     assert pressed and process.wait() == 130
     assert terminal.screen("", heard, 80).text.splitlines()[-1] == "tasoopt: error: interrupted"
     assert b"Traceback" not in heard and not (model.parent / "small.opt.onnx").exists()
+
+
+def test_the_pace_of_a_stage_is_told_from_what_this_run_did_of_it():
+    now = iter([0.0, 10.0, 12.0, 30.0, 31.0])
+    pace = Pace(lambda: next(now))
+    assert pace.line("enumerate", 100, 300) == "enumerate: 100 of 300"  # the first hundred may be of an earlier run
+    assert pace.line("enumerate", 104, 300) == "enumerate: 104 of 300, 2 a second, 1:38 left"
+    assert pace.line("generalise", 1, 8000) == "generalise: 1 of 8000"
+    assert pace.line("generalise", 2, 8000) == "generalise: 2 of 8000, 1 a second, 2:13:18 left"

@@ -10,7 +10,7 @@ from taso_opt.generate import GenerateSettings, generate
 from taso_opt.generate.enumerate import enumerate_terms, prefix_masks
 from taso_opt.generate.families import POOLS
 from taso_opt.generate.moves import is_broadcasting, is_map, shards
-from taso_opt.generate.workers import workers
+from taso_opt.generate.workers import processes
 from taso_opt.spec.text import format_rule
 
 SMALL = GenerateSettings(operators=("Add", "Relu", "Concat"), max_ops=2, jobs=1)
@@ -64,8 +64,9 @@ def test_progress_is_told_stage_by_stage(library):
 
 def test_work_is_done_in_order_in_this_process_or_in_others():
     for count in (1, 2):
-        with workers(count) as run:
-            assert list(run(abs, [-3, 2, -1])) == [3, 2, 1]
+        with processes(count) as engine:
+            assert sorted(engine.each(abs, [-3, 2, -1])) == [(0, 3), (1, 2), (2, 1)]
+            assert list(engine.spread(pow, 2, [3, 0, 5])) == [8, 1, 32]
 
 
 @pytest.mark.parametrize(
