@@ -86,9 +86,10 @@ class BacktrackingSearch:
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
             heard(kept.best, patience.expanded)
-            self._expand(plan, original, kept)
+            patience.work(self._expand(plan, original, kept))
 
-    def _expand(self, plan: Plan, original: Plan, kept: Shortlist) -> None:
+    def _expand(self, plan: Plan, original: Plan, kept: Shortlist) -> int:
+        """Queue the moves from a graph; how much work that was."""
         here = Neighbourhood(plan.outputs)
         single, joint = moves_from(here, self._rewriter, self._price, with_sequences=plan is kept.best)
         if plan is original:
@@ -100,6 +101,7 @@ class BacktrackingSearch:
         for move in (*single, *joint):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, plan, move)
+        return len(here.terms) + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
         return cost >= self._alpha * best.cost
