@@ -46,6 +46,10 @@ def optimize(
     threads: int = 1,
     budget: float = 60.0,
     alpha: float = 1.05,
+    objective: str = "latency",
+    memory_limit: int | None = None,
+    max_size_growth: float | None = None,
+    allow_slower: bool = False,
     fp_class: FpClass | str = FpClass.E3,
     dims: Mapping[str, int] | None = None,
     inputs: Samples = None,
@@ -56,25 +60,21 @@ def optimize(
     """Find a faster equivalent of a model (a file or a ModelProto), proved, compared and measured on this machine.
 
     The result is in `Result.model`, the original where nothing was gained, and is written to `output` where that is
-    given. `budget` is in seconds; the options are those of `tasoopt optimize`. Raises UsageError for wrong options,
-    InvalidInputError for what is no model, UnsupportedError when no runtime can run here, MismatchError when a
-    rewritten model computes something else; nothing is written then.
+    given. `budget` is in seconds, `memory_limit` in bytes, `max_size_growth` in per cent; the options are those of
+    `tasoopt optimize`. Raises UsageError for wrong options, InvalidInputError for what is no model, UnsupportedError
+    when no runtime can run here, MismatchError when a rewritten model computes something else; nothing is written then.
     """
     with _Workplace() as place:
         settings = OptimizeSettings(
-            output=place.folder / "result.onnx" if output is None else Path(output),
-            force=force,
+            place.folder / "result.onnx" if output is None else Path(output),
             rules=None if rules is None else Path(rules),
-            device=device,
-            threads=threads,
-            budget=budget,
-            alpha=alpha,
             fp_class=_class(fp_class),
             dims=dict(dims or {}),
             inputs=place.samples(inputs),
-            seed=seed,
-            dry_run=dry_run,
         )
+        settings = replace(settings, force=force, device=device, threads=threads, budget=budget, alpha=alpha)
+        settings = replace(settings, objective=objective, allow_slower=allow_slower, seed=seed, dry_run=dry_run)
+        settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth)
         return _optimized(place, model, _checked(settings), output, progress or _log)
 
 
@@ -181,9 +181,10 @@ def _checked(settings: _S) -> _S:
     if settings.device not in DEVICES:
         raise UsageError(f"expected a device among {', '.join(DEVICES)}, found {settings.device!r}")
     bounds: dict[str, float] = {"threads": 0, "seed": 0, "budget": 0.1, "alpha": 1.0, "rounds": 3}
+    bounds |= {"memory_limit": 1, "max_size_growth": 0}
     for name, least in bounds.items():
         value = getattr(settings, name, least)
-        if value < least:
+        if value is not None and value < least:
             raise UsageError(f"expected {name} of at least {least}, found {value}")
     return settings
 

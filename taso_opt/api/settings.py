@@ -7,11 +7,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from taso_opt.core.rule import FpClass
+from taso_opt.cost import Goal, parse_objective
+from taso_opt.errors import UsageError
 
 
 @dataclass(frozen=True)
 class OptimizeSettings:
-    """What `tasoopt optimize` can be told; the fields are its options."""
+    """What `tasoopt optimize` can be told; the fields are its options.
+
+    `memory_limit` is in bytes, `max_size_growth` in per cent of the bytes of the model's weights.
+    """
 
     output: Path | None = None
     force: bool = False
@@ -20,6 +25,10 @@ class OptimizeSettings:
     threads: int = 1
     budget: float = 60.0
     alpha: float = 1.05
+    objective: str = "latency"
+    memory_limit: int | None = None
+    max_size_growth: float | None = None
+    allow_slower: bool = False
     fp_class: FpClass = FpClass.E3
     dims: Mapping[str, int] = field(default_factory=dict)
     inputs: Path | None = None
@@ -29,6 +38,15 @@ class OptimizeSettings:
     def described(self) -> dict[str, object]:
         """The settings as a report shows them."""
         return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+
+def goal_of(settings: OptimizeSettings) -> Goal:
+    """What the search is to make small; UsageError for an objective or limits that cannot be."""
+    growth = None if settings.max_size_growth is None else settings.max_size_growth / 100
+    goal = Goal(parse_objective(settings.objective), settings.memory_limit, growth, settings.allow_slower)
+    if goal.allow_slower and goal.is_plain_latency:
+        raise UsageError("expected another objective than latency, or a limit, beside --allow-slower")
+    return goal
 
 
 @dataclass(frozen=True)

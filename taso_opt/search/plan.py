@@ -12,7 +12,7 @@ from taso_opt.rewrite.steps import Step
 
 @dataclass(frozen=True)
 class Plan:
-    """A graph equal to the original one, with the rules applied in order; `cost` is in seconds, as predicted."""
+    """A graph equal to the original one, with the rules applied in order; `cost` is predicted by the oracle."""
 
     outputs: tuple[Term, ...]
     cost: float
