@@ -52,7 +52,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """One model: the control's interval and a figure for each tool; `answer` and `rules` (by id, with text) are ours."""
+    """One model: the control's interval and a figure for each tool; `answer` and `rules` (id to text) are ours."""
 
     name: str
     kind: str
