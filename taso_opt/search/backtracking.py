@@ -81,7 +81,7 @@ class BacktrackingSearch:
             if plan.cost < kept.best.cost * (1 - MEANINGFUL_GAIN):
                 patience.renew()
             kept.add(plan)
-            if move is not None and self._is_ruled_out(plan.cost, kept.best):
+            if plan is not original and self._is_ruled_out(plan.cost, kept.best):
                 continue
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
@@ -98,6 +98,7 @@ class BacktrackingSearch:
                 simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
+                    self._push(simple.cost, simple, None)
         for move in (*single, *joint):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, plan, move)
