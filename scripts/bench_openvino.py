@@ -169,7 +169,7 @@ def write(rows: Sequence[tuple[str, Measured | str]], output: Path) -> None:
         (__doc__ or "").split("\n\n", 2)[2].strip(),
         "",
         f"Made by `make bench-openvino` with openvino {version('openvino')}. Of {len(changed)} models that were "
-        f"rewritten, {faster} are faster in OpenVINO by more than 2%, {slower} are slower by more than 2%: the rewrites "
+        f"rewritten, {faster} are faster in OpenVINO by more than 2%, {slower} are slower by more than 2%: they "
         "were chosen by what they gain in ONNX Runtime. To choose by measurements in OpenVINO is not possible yet.",
         "",
         "| model | original ms | A/A control | speed-up of the result | largest difference |",
