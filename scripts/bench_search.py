@@ -4,7 +4,8 @@ Usage: python scripts/bench_search.py [--largest N] [--output FILE]
 
 Each row is one process that searches with the default options and stops before the finals (`--dry-run`): first with an
 empty table of costs, then again with the table that the first search left. Memory is the peak of the process that
-searches; the process of the runtime beside it is given apart. The networks are NasRNN, unrolled to more and more time
+searches, and so is its own CPU time, which other programs on the machine disturb least; the process of the runtime
+beside it is given apart. The networks are NasRNN, unrolled to more and more time
 steps; the shares of the rule library are drawn at random, each one a part of the next.
 """
 
@@ -15,6 +16,7 @@ import random
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,6 +57,7 @@ class Measured:
     cold_total_s: float
     warm_search_s: float
     warm_total_s: float
+    warm_cpu_s: float
     explored: int
     expanded: int
     stopped_by: str
@@ -105,7 +108,8 @@ def measure(task: Task) -> Measured:
         lines = share_of(task.share)
         rules.write_text("".join(lines))
         settings = OptimizeSettings(rules=rules, dry_run=True)
-        cold, warm = optimize_file(path, settings), optimize_file(path, settings)
+        cold, started = optimize_file(path, settings), time.process_time()
+        warm, cpu_s = optimize_file(path, settings), time.process_time() - started
     return Measured(
         task,
         len(model.graph.node),
@@ -114,6 +118,7 @@ def measure(task: Task) -> Measured:
         cold.seconds,
         warm.search.seconds,
         warm.seconds,
+        cpu_s,
         warm.search.explored,
         warm.search.expanded,
         warm.search.stopped_by,
@@ -139,6 +144,7 @@ COLUMNS = (
     "search s, warm",
     "in all s, cold",
     "in all s, warm",
+    "of which own CPU s",
     "graphs seen",
     "expanded",
     "ended by",
@@ -160,6 +166,7 @@ def line(found: Measured | str) -> str:
         f"{found.warm_search_s:.1f}",
         f"{found.cold_total_s:.1f}",
         f"{found.warm_total_s:.1f}",
+        f"{found.warm_cpu_s:.1f}",
         str(found.explored),
         str(found.expanded),
         found.stopped_by,
