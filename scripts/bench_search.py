@@ -4,9 +4,9 @@ Usage: python scripts/bench_search.py [--largest N] [--output FILE]
 
 Each row is one process that searches with the default options and stops before the finals (`--dry-run`): first with an
 empty table of costs, then again with the table that the first search left. Memory is the peak of the process that
-searches, and so is its own CPU time, which other programs on the machine disturb least; the process of the runtime
-beside it is given apart. The networks are NasRNN, unrolled to more and more time
-steps; the shares of the rule library are drawn at random, each one a part of the next.
+searches; the process of the runtime beside it is given apart. The search's own CPU time is what other programs on the
+machine disturb least. The networks are NasRNN, unrolled to more and more time steps; the shares of the rule library are
+drawn at random, each one a part of the next.
 """
 
 import json

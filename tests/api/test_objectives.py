@@ -1,6 +1,9 @@
 """Objectives and limits from the settings to the written file; the same question gets the same answer again."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -117,6 +120,16 @@ def test_the_same_question_gets_the_same_file_again_without_a_new_contest(chain,
     assert second.result == first.result == "improved"
     assert chain.with_name("model.opt.onnx").read_bytes() == written
     assert len(heats) == 1 and second.speedup is not None
+
+
+def test_two_processes_write_the_same_file(chain, tmp_path):
+    outputs = []
+    for hash_seed in ("1", "2"):
+        outputs.append(tmp_path / f"out{hash_seed}.onnx")
+        command = [sys.executable, "-m", "taso_opt", "optimize", str(chain), "-o", str(outputs[-1]), "--budget", "20"]
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": hash_seed}, check=True, capture_output=True)
+    first, second = (path.read_bytes() for path in outputs)
+    assert first == second != chain.read_bytes()
 
 
 def test_a_decision_that_the_original_stays_is_recalled_until_it_is_cleared(low_rank, process, monkeypatch):
