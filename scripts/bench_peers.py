@@ -8,6 +8,7 @@ divided by the control's. A result whose outputs do not agree with the original'
 """
 
 import json
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -60,6 +61,11 @@ class Row:
     control: Figure
     figures: Mapping[str, Figure] = field(default_factory=dict)
     rules: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    @property
+    def noise(self) -> float:
+        """The factor beyond which a figure is more than noise: that of the control, 1.02 at least."""
+        return max(self.control.high, 1 / self.control.low, 1 + NEAR)
 
     @property
     def best_peer(self) -> str:
@@ -154,27 +160,27 @@ def _figure(latency: LatencyComparison, found: Contestant, by: float | None = No
 
 def line(row: Row) -> str:
     """One row of the table in Markdown, the fastest results in bold."""
-    best = max((figure.ratio for figure in row.figures.values()), default=0.0)
+    best = max((figure.ratio for figure in row.figures.values() if figure.low > 1), default=0.0)
     cells = []
     for tool in (OURS, *PACKAGES):
         figure = row.figures.get(tool, Figure(why="missing"))
         text = str(figure) if not figure.why.startswith("error") else "error"
-        cells.append(f"**{text}**" if not figure.why and figure.ratio > best - NEAR and best > 1 + NEAR else text)
+        cells.append(f"**{text}**" if not figure.why and figure.ratio > best - NEAR and best > row.noise else text)
     control = f"{row.control.low:.3f} to {row.control.high:.3f}"
     return f"| {row.name} | {row.kind} | {' | '.join(cells)} | {control} | {row.standing} |"
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """How often each tool gains, loses and is wrong."""
-    lines = [
-        "| tool | faster by more than 2% | slower by more than 2% | wrong, fails or does not run |",
-        "|---|---|---|---|",
-    ]
+    """How often each tool gains and loses by more than the noise, how often it is wrong, and its mean."""
+    columns = ("tool", "faster", "slower", "wrong, fails or does not run", "geometric mean")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for tool in (OURS, *PACKAGES):
-        figures = [row.figures[tool] for row in rows if tool in row.figures]
-        measured = [figure.ratio for figure in figures if not figure.why]
-        faster, slower = sum(one > 1 + NEAR for one in measured), sum(one < 1 - NEAR for one in measured)
-        lines.append(f"| {tool} | {faster} | {slower} | {len(figures) - len(measured)} |")
+        figures = [(row.figures[tool], row.noise) for row in rows if tool in row.figures]
+        measured = [(figure, noise) for figure, noise in figures if not figure.why]
+        faster = sum(figure.low > 1 and figure.ratio > noise for figure, noise in measured)
+        slower = sum(figure.high < 1 and figure.ratio * noise < 1 for figure, noise in measured)
+        mean = statistics.geometric_mean([figure.ratio for figure, _ in measured] or [1.0])
+        lines.append(f"| {tool} | {faster} | {slower} | {len(figures) - len(measured)} | {mean:.3f} |")
     return lines
 
 
@@ -187,9 +193,9 @@ def write(rows: Sequence[Row], output: Path, threads: int) -> None:
         (__doc__ or "").split("\n\n")[2].strip(),
         "",
         f"Made by `make bench-peers` at {threads} thread(s) with {used}; the column *transformers* is the transformer "
-        "optimizer that comes with ONNX Runtime. Bold is the fastest and what is within 2% of it, where one gains at "
-        "all. *Ahead* and *behind* compare us with the best of the others; *level* is within 2%, or within the 95% "
-        "intervals.",
+        "optimizer that comes with ONNX Runtime. Bold is the fastest and what is within 2% of it, where it gains "
+        "more than the noise. *Ahead* and *behind* compare us with the best of the others; *level* is within 2%, or within the 95% "
+        "intervals. The mean is over the results that are right.",
         "",
         *summary(rows),
         "",

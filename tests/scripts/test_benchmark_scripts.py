@@ -73,7 +73,10 @@ def test_the_fastest_results_are_bold_and_failures_are_words():
     found = row((1.5, 1.4, 1.6), onnxsim=(1.49, 1.4, 1.6), onnxslim=(1.0, 0.9, 1.1), onnxscript=Figure(why="wrong"))
     cells = [cell.strip() for cell in bench_peers.line(found).split("|")]
     assert cells[3:8] == ["**1.500**", "**1.490**", "1.000", "wrong", "missing"]
-    assert bench_peers.summary([found])[2:4] == ["| tasoopt | 1 | 0 | 0 |", "| onnxsim | 1 | 0 | 0 |"]
+    assert bench_peers.summary([found])[2:4] == ["| tasoopt | 1 | 0 | 0 | 1.500 |", "| onnxsim | 1 | 0 | 0 | 1.490 |"]
+    noisy = Row("net", "network", "unchanged", Figure(1.0, 0.85, 1.05), {OURS: Figure(1.1, 1.01, 1.2)})
+    assert "**" not in bench_peers.line(noisy)
+    assert bench_peers.summary([noisy])[2] == "| tasoopt | 0 | 0 | 0 | 1.100 |"
 
 
 def test_the_rank_correlation_is_spearmans():
