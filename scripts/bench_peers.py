@@ -193,9 +193,9 @@ def write(rows: Sequence[Row], output: Path, threads: int) -> None:
         (__doc__ or "").split("\n\n")[2].strip(),
         "",
         f"Made by `make bench-peers` at {threads} thread(s) with {used}; the column *transformers* is the transformer "
-        "optimizer that comes with ONNX Runtime. Bold is the fastest and what is within 2% of it, where it gains "
-        "more than the noise. *Ahead* and *behind* compare us with the best of the others; *level* is within 2%, or within the 95% "
-        "intervals. The mean is over the results that are right.",
+        "optimizer that comes with ONNX Runtime. Bold is the fastest and what is within 2% of it, where it gains more "
+        "than the noise. *Ahead* and *behind* compare us with the best of the others; *level* is within 2%, or within "
+        "the 95% intervals. The mean is over the results that are right.",
         "",
         *summary(rows),
         "",
