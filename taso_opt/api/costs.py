@@ -25,6 +25,9 @@ A model with fewer bytes of weights than LIGHT_BYTES is loaded and run in no tim
 LEAST_PREDICTED_GAIN = 0.01
 """A plan that promises less latency is not worth measuring: neither prediction nor measurement is that exact."""
 
+LEAST_COUNTED_GAIN = 0.001
+"""What is counted is exact, but for less of it nobody wants another file."""
+
 NOTHING_FOUND = "no rewriting is predicted to be faster by more than 1%"
 NOTHING_BETTER = "no rewriting within the limits is better by the objective"
 NOT_AHEAD = "the best rewriting is not ahead of the original by more than the noise"
@@ -84,7 +87,7 @@ class Costs:
 
 def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
     """The plans that promise enough to be measured whole, as many as the model is light."""
-    least = LEAST_PREDICTED_GAIN if job.goal.only == LATENCY else 0.0
+    least = LEAST_PREDICTED_GAIN if job.goal.only == LATENCY else LEAST_COUNTED_GAIN
     worthwhile = (1 - least) * found.plans[-1].cost
     most = MOST_FINALISTS if weight_bytes(job.model) < LIGHT_BYTES else FINALISTS
     chosen: dict[tuple[Term, ...], Plan] = {}
