@@ -79,7 +79,8 @@ class Row:
         ours, best = self.figures.get(OURS, Figure(why="missing")), self.figures.get(self.best_peer, Figure(1.0))
         if ours.why:
             return "behind"
-        if abs(ours.ratio / best.ratio - 1) < NEAR or (ours.low <= best.high and best.low <= ours.high):
+        near = 1 / self.noise < ours.ratio / best.ratio < self.noise
+        if near or (ours.low <= best.high and best.low <= ours.high):
             return "level"
         return "ahead" if ours.ratio > best.ratio else "behind"
 
@@ -194,8 +195,8 @@ def write(rows: Sequence[Row], output: Path, threads: int) -> None:
         "",
         f"Made by `make bench-peers` at {threads} thread(s) with {used}; the column *transformers* is the transformer "
         "optimizer that comes with ONNX Runtime. Bold is the fastest and what is within 2% of it, where it gains more "
-        "than the noise. *Ahead* and *behind* compare us with the best of the others; *level* is within 2%, or within "
-        "the 95% intervals. The mean is over the results that are right.",
+        "than the noise. *Ahead* and *behind* compare us with the best of the others; *level* is within the noise of "
+        "the control, 2% at least, or within the 95% intervals. The mean is over the results that are right.",
         "",
         *summary(rows),
         "",
