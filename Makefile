@@ -16,7 +16,8 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules docs first-steps
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms mutate review docs first-steps bench browser screenshots release bench-generate ci clean
+.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms mutate review docs first-steps browser \
+	screenshots release bench bench-generate bench-peers bench-cost bench-search bench-openvino gpu-check ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -99,6 +100,23 @@ bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
 
 bench-generate: $(INSTALLED) ## measure the generator for docs/benchmarks-generate.md (half an hour)
 	@$(BIN)/python scripts/bench_generate.py $(ROWS)
+
+bench-peers: $(INSTALLED) ## measure four other tools beside this one, for docs/benchmarks-peers.md
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	@$(BIN)/python scripts/bench_peers.py
+
+bench-cost: $(INSTALLED) ## compare predicted with measured latencies, for docs/benchmarks-cost.md
+	@$(BIN)/python scripts/bench_cost.py
+
+bench-search: $(INSTALLED) ## measure how search time and memory grow, for docs/benchmarks-search.md
+	@$(BIN)/python scripts/bench_search.py
+
+bench-openvino: $(INSTALLED) ## run optimized models in another runtime, for docs/benchmarks-openvino.md
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	@$(BIN)/python scripts/bench_openvino.py
+
+gpu-check: $(INSTALLED) ## the whole tool on an NVIDIA GPU, in at most eight minutes (RUNTIME=gpu)
+	@$(BIN)/python scripts/gpu_check.py
 
 ci: $(INSTALLED) ## all checks, as continuous integration runs them
 	@for step in $(CI_STEPS); do \

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import click
 import onnx
 
+import rule_usage
 from fetch_models import PRETRAINED, fetch
 from networks import NETWORKS
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
@@ -60,6 +61,9 @@ def main(names: Sequence[str], threads: int, budget: float, output: Path) -> Non
             )
             rows.append(row)
             write(rows, output, threads, budget)
+            if output == DOCUMENT:
+                used = [found for found in map(usage, rows) if found.rules]
+                rule_usage.write(used, rule_usage.DOCUMENT, rule_usage.DRAWING)
             print(line(row), file=sys.stderr, flush=True)
             path.with_name(f"{path.stem}.opt.onnx").unlink(missing_ok=True)
             if kind == "network":
@@ -96,6 +100,12 @@ def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row
     if record.speedup is None and record.output is not None:
         record = with_comparison(record, CompareSettings(threads=settings.threads, dims=settings.bindings[0]))
     return Row(name, kind, record, "", total_s)
+
+
+def usage(row: Row) -> rule_usage.Usage:
+    """The rules of the rewriting that was written, none where none was."""
+    rules = row.record.rules if row.record is not None and row.record.result == "improved" else ()
+    return rule_usage.Usage(row.name, {rule.id: (rule.count, rule.text) for rule in rules})
 
 
 def with_comparison(record: Record, settings: CompareSettings) -> Record:

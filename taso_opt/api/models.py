@@ -47,6 +47,10 @@ def optimize(
     threads: int = 1,
     budget: float = 60.0,
     alpha: float = 1.05,
+    objective: str = "latency",
+    memory_limit: int | None = None,
+    max_size_growth: float | None = None,
+    allow_slower: bool = False,
     fp_class: FpClass | str = FpClass.E3,
     dims: Mapping[str, Sizes] | None = None,
     inputs: Samples = None,
@@ -61,7 +65,9 @@ def optimize(
     floating-point class `fp_class`; the `device` (auto, cpu or cuda) with so many `threads` (0: the runtime's choice);
     for symbolic dims the sizes in `dims`; for the check and the timing the arrays in `inputs` by name, random ones of
     the `seed` for what is not there. The search takes at most `budget` seconds and passes through graphs up to `alpha`
-    times as costly as the best. With `dry_run` it ends with the search. `progress` takes each line that says what is
+    times as costly as the best. `objective` says what is to be small, within `memory_limit` bytes and with at most
+    `max_size_growth` per cent of bytes added to the weights; `allow_slower` writes what is better by another objective
+    even if it is slower. With `dry_run` it ends with the search. `progress` takes each line that says what is
     being done; without it they go to the log.
 
     Raises UsageError for wrong options, InvalidInputError for what is no model, UnsupportedError when no runtime can
@@ -75,6 +81,8 @@ def optimize(
     with _Workplace() as place:
         target = place.folder / "result.onnx" if output is None else Path(output)
         settings = replace(settings, output=target, inputs=place.samples(inputs))
+        settings = replace(settings, objective=objective, allow_slower=allow_slower)
+        settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth)
         return _optimized(place, model, _checked(settings), output, progress or _log)
 
 
@@ -183,9 +191,10 @@ def _checked(settings: _S) -> _S:
     if settings.device not in DEVICES:
         raise UsageError(f"expected a device among {', '.join(DEVICES)}, found {settings.device!r}")
     bounds: dict[str, float] = {"threads": 0, "seed": 0, "budget": 0.1, "alpha": 1.0, "rounds": 3}
+    bounds |= {"memory_limit": 1, "max_size_growth": 0}
     for name, least in bounds.items():
         value = getattr(settings, name, least)
-        if value < least:
+        if value is not None and value < least:
             raise UsageError(f"expected {name} of at least {least}, found {value}")
     return settings
 

@@ -4,72 +4,41 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from taso_opt import __version__
+from taso_opt.api.contest import hold_contest, rewritten
+from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
+from taso_opt.api.job import Job
 from taso_opt.api.session import Progress, require_loadable, require_running, silent, usable_rules, versions
-from taso_opt.api.settings import OptimizeSettings
+from taso_opt.api.settings import OptimizeSettings, goal_of
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
-from taso_opt.core.graph import Graph
-from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError, UnsupportedError
+from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
-    Model,
-    ModelProto,
     bytes_added,
     check_output,
     copy_unchanged,
     operator_counts,
     read_model,
     save_atomically,
-    seeded,
     spellable,
     weight_bytes,
-    write_model,
 )
 from taso_opt.report.record import Record
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe, require_runtime, resolve_device, run_feeds
+from taso_opt.runtime import RunSettings, RuntimeProcess, probe, require_runtime, resolve_device
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
-from taso_opt.search.finals import FailedCheck, Finals, hold_finals
+from taso_opt.search.finals import FailedCheck
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
-from taso_opt.search.samples import Sample, read_samples
+from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
 
-FINALISTS, MOST_FINALISTS, LIGHT_BYTES = 3, 8, 64 << 20
-"""How many plans are measured whole, the cheapest for different numbers of rules: predictions rank them only roughly.
-
-A model with fewer bytes of weights than LIGHT_BYTES is loaded and run in no time, and more of them get their chance.
-"""
-
-LEAST_PREDICTED_GAIN = 0.01
-"""A plan that promises less is not worth measuring: neither the prediction nor the measurement is that exact."""
-
-OTHER_SIZES_LIMIT_S = 30.0
-"""For trying whether a model runs at other sizes than those assumed."""
-
-NOTHING_FOUND = "no rewriting is predicted to be faster by more than 1%"
 NONE_RUNS = "the runtime runs none of the rewritten models"
-NOT_AHEAD = "the best rewriting is not ahead of the original by more than the noise"
-
-
-@dataclass(frozen=True)
-class Job:
-    """One optimization: the model, what the user wants, and where it runs."""
-
-    model: Model
-    output: Path
-    settings: OptimizeSettings
-    samples: Sequence[Sample]
-    process: RuntimeProcess
-    info: RuntimeInfo
-    run: RunSettings
-    tell: Progress
+AGAIN = "another --seed, or tasoopt cost clear, measures anew"
 
 
 def optimize_file(
@@ -87,7 +56,7 @@ def optimize_file(
     nothing is written then.
     """
     chosen, tell = settings or OptimizeSettings(), progress or silent
-    path, started = Path(model), time.monotonic()
+    path, started, goal = Path(model), time.monotonic(), goal_of(chosen)
     output = chosen.output or path.parent / f"{path.stem}.opt.onnx"
     # 1. Refuse early what cannot end well: no runtime, no place for the output, no valid model.
     require_runtime()
@@ -101,36 +70,29 @@ def optimize_file(
         require_loadable(read, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
         require_running(read, runtime, run)
-        job = Job(read, output, chosen, samples, runtime, info, run, tell)
+        job = Job(read, output, chosen, goal, samples, runtime, info, run, tell)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
-        found, cost = search(job)
-        plans = _finalists(read, found)
+        found, costs = search(job)
+        plans = finalists(job, found, costs)
         shown = plans[0] if plans and chosen.dry_run else found.plans[-1]
-        draft = _with_evidence(_draft(job, found), evidence(read, cost, shown))
+        draft = _with_evidence(_draft(job, found, costs, shown), evidence(read, costs.latency, shown))
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
-        record = _planned(draft, plans) if chosen.dry_run else _decided(job, draft, plans, cost)
+        record = _planned(draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
     return replace(record, seconds=time.monotonic() - started)
 
 
-def _finalists(model: Model, found: SearchResult) -> list[Plan]:
-    """The plans that promise enough to be measured whole, as many as the model is light."""
-    worthwhile = (1 - LEAST_PREDICTED_GAIN) * found.plans[-1].cost
-    most = MOST_FINALISTS if weight_bytes(model) < LIGHT_BYTES else FINALISTS
-    return [plan for plan in found if plan.cost < worthwhile][:most]
-
-
-def search(job: Job) -> tuple[SearchResult, CostModel]:
+def search(job: Job) -> tuple[SearchResult, Costs]:
     """Search the graphs that the rules reach, with costs measured on the job's device; the costs come back too."""
     model, settings = job.model, job.settings
     allowed = usable_rules(settings.rules, settings.fp_class)
     bound = load_specs().builder(model.bindings)
-
     end = time.monotonic() + settings.budget
 
     def report(best: Plan, expanded: int) -> None:
         left = max(0.0, end - time.monotonic())
         graphs = "1 graph" if expanded == 1 else f"{expanded} graphs"
-        job.tell(f"searching: {graphs} expanded, best predicted {best.cost * 1e3:.3f} ms, {left:.0f} s left")
+        predicted = f"{best.cost * 1e3:.3f} ms" if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
+        job.tell(f"searching: {graphs} expanded, best predicted {predicted}, {left:.0f} s left")
 
     def measuring(count: int) -> None:
         kernels = "1 kernel" if count == 1 else f"{count} kernels"
@@ -139,27 +101,29 @@ def search(job: Job) -> tuple[SearchResult, CostModel]:
     job.tell("looking up what the model's kernels cost")
     with CostTable() as table:
         measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
-        cost = CostModel(bound, table, measurer, model.opset, measuring)
+        latency = CostModel(bound, table, measurer, model.opset, measuring)
+        costs = Costs.of(job.goal, latency, bound, model.graph.outputs)
         rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)
-        finder = BacktrackingSearch(model.builder, rewriter, cost, spellable(model), settings.alpha, limits)
+        finder = BacktrackingSearch(model.builder, rewriter, costs.oracle, spellable(model), settings.alpha, limits)
         found = finder.run(model.graph.outputs, report)
+        predicted = latency.cost(model.graph.outputs), latency.cost(found.plans[0].outputs)
     if found.stopped_by == "interrupt":
         job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")
-    return found, cost
+    return found, replace(costs, predicted=predicted)
 
 
-def _decided(job: Job, draft: Record, plans: list[Plan], cost: CostModel) -> Record:
+def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
     if not plans:
-        return _unchanged(job, replace(draft, reason=NOTHING_FOUND))
-    return _contest(job, draft, plans, cost)
+        return _unchanged(job, replace(draft, reason=costs.nothing_found))
+    return _contest(job, draft, plans, costs)
 
 
-def _contest(job: Job, draft: Record, plans: Sequence[Plan], cost: CostModel) -> Record:
+def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Record:
     """Compare and time the plans' models against the original as a whole, and write the winner."""
     job.tell("writing the best candidates")
     try:
-        finals = _finals(job, plans)
+        contest = hold_contest(job, plans, costs.standard(plans), costs.latency.place)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
     except UncheckableError as error:
@@ -169,19 +133,23 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], cost: CostModel) ->
         return _unchanged(job, replace(draft, reason=reason))
     except MismatchError as error:
         if isinstance(error.evidence, FailedCheck):
-            failed = _with_plan(job, draft, plans[error.evidence.number], cost)
+            failed = _with_plan(job, draft, plans[error.evidence.number], costs)
             error.evidence = _refuted(job, failed, str(error), error.evidence)
         raise
-    measured, finalist = with_measurement(draft, finals, _output_names(job)), finals.finalist
+    if contest.finals is None:
+        assert contest.recalled is not None, "finals that were not held are recalled"
+        reason = f"{costs.not_ahead}, as measured at {contest.recalled.decided_at} ({AGAIN})"
+        return _unchanged(job, replace(draft, reason=reason))
+    measured, finalist = with_measurement(draft, contest, _output_names(job)), contest.finals.finalist
     if finalist is None:
         return _unchanged(job, replace(measured, reason=NONE_RUNS))
     if not finalist.won:
-        return _unchanged(job, replace(measured, reason=NOT_AHEAD))
+        return _unchanged(job, replace(measured, reason=costs.not_ahead))
     plan = plans[finalist.number]
-    winner = _rewritten(job.model, plan)
+    winner = rewritten(job, plan)
     save_atomically(winner, job.output, original=job.model.path, force=job.settings.force)
     return replace(
-        _with_plan(job, measured, plan, cost),
+        _with_plan(job, measured, plan, costs),
         result="improved",
         output=str(job.output),
         operators_after=operator_counts(winner),
@@ -189,44 +157,10 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], cost: CostModel) ->
     )
 
 
-def _finals(job: Job, plans: Sequence[Plan]) -> Finals:
-    """Hold the finals of the plans' models; unseeded random operators get seeds for it, to be comparable at all."""
-    feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
-    timing = timing_feeds(job.model.inputs, job.samples, job.settings.seed)
-    path, proto = job.model.path, seeded(job.model.proto)
-    with scratch_folder() as folder:
-        original, model = path, job.model
-        if proto is not None:
-            original, model = folder / "original.onnx", replace(job.model, proto=proto)
-            save_atomically(proto, original, original=path, durable=False)
-        feeds += _feeds_at_other_sizes(job, original)
-        candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
-        for plan, place in zip(plans, candidates, strict=True):
-            save_atomically(_rewritten(model, plan), place, original=path, durable=False)
-        return hold_finals(job.process, original, candidates, feeds, timing, job.run, job.tell)
-
-
-def _feeds_at_other_sizes(job: Job, original: Path) -> list[Sample]:
-    """Inputs at the further sizes that the user gives, else at sizes near the assumed ones at which the model runs."""
-    model, bindings, seed = job.model, job.settings.bindings[1:], job.settings.seed + SEEDS
-    if bindings:
-        models = [read_model(model.path, load_specs(), binding) for binding in bindings]
-        return [sample_feeds(other.inputs, (), seed + at, 1)[0] for at, other in enumerate(models)]
-    for inputs in () if job.samples or job.settings.dims else other_sizes(model.inputs):
-        with suppress(RuntimeFailure, UnsupportedError):
-            feeds = sample_feeds(inputs, (), seed, 1)
-            run_feeds(job.process, original, feeds, job.run, timeout_s=OTHER_SIZES_LIMIT_S)
-            return feeds
-    return []
-
-
-def _rewritten(model: Model, plan: Plan) -> ModelProto:
-    return write_model(model, Graph(model.graph.inputs, plan.outputs))
-
-
-def _with_plan(job: Job, record: Record, plan: Plan, cost: CostModel) -> Record:
+def _with_plan(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:
     rules = applied_rules([step.rule.rule for step in plan.steps], load_specs())
-    return _with_evidence(replace(record, rules=rules), evidence(job.model, cost, plan))
+    changed = replace(record, rules=rules, objective=costs.parts(plan))
+    return _with_evidence(changed, evidence(job.model, costs.latency, plan))
 
 
 def _with_evidence(record: Record, shown: Evidence) -> Record:
@@ -255,12 +189,12 @@ def _unchanged(job: Job, record: Record) -> Record:
     return replace(record, output=str(job.output))
 
 
-def _planned(draft: Record, plans: list[Plan]) -> Record:
+def _planned(draft: Record, plans: list[Plan], costs: Costs) -> Record:
     rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs()) if plans else ()
-    return replace(draft, result="dry-run", rules=rules, reason="" if plans else NOTHING_FOUND)
+    return replace(draft, result="dry-run", rules=rules, reason="" if plans else costs.nothing_found)
 
 
-def _draft(job: Job, found: SearchResult) -> Record:
+def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
     """What is known after the search: the record of a run that leaves the model as it is."""
     before = operator_counts(job.model.proto)
     return Record(
@@ -271,7 +205,8 @@ def _draft(job: Job, found: SearchResult) -> Record:
         operators_before=before,
         operators_after=before,
         rules=(),
-        search=search_summary(found),
+        search=search_summary(found, costs.predicted, with_progress=costs.trade is None),
+        objective=costs.parts(shown),
         settings=job.settings.described(),
         runtime={"tasoopt": __version__, **versions(), **asdict(job.info)},
     )

@@ -23,12 +23,12 @@ class Result:
 
     @property
     def improved(self) -> bool:
-        """Whether the model is another, faster one."""
+        """Whether the model is another one: faster, or better by another objective."""
         return self.report.result == "improved"
 
     @property
     def speedup(self) -> float:
-        """How many times as fast as the original the model is; 1.0 when it is the original."""
+        """How many times as fast as the original the model was measured; 1.0 when it is the original."""
         return self.report.speedup.ratio if self.improved and self.report.speedup is not None else 1.0
 
     def save_report(self, path: str | Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from taso_opt.core.rule import FpClass
+from taso_opt.cost import Goal, parse_objective
+from taso_opt.errors import UsageError
 
 Sizes = int | Sequence[int]
 
@@ -16,6 +18,7 @@ class OptimizeSettings:
     """What `tasoopt optimize` can be told; the fields are its options.
 
     Of several sizes for a dim the first is for costs and measurements, and the outputs are compared at every one.
+    `memory_limit` is in bytes, `max_size_growth` in per cent of the bytes of the model's weights.
     """
 
     output: Path | None = None
@@ -25,6 +28,10 @@ class OptimizeSettings:
     threads: int = 1
     budget: float = 60.0
     alpha: float = 1.05
+    objective: str = "latency"
+    memory_limit: int | None = None
+    max_size_growth: float | None = None
+    allow_slower: bool = False
     fp_class: FpClass = FpClass.E3
     dims: Mapping[str, Sizes] = field(default_factory=dict)
     inputs: Path | None = None
@@ -41,6 +48,15 @@ class OptimizeSettings:
     def described(self) -> dict[str, object]:
         """The settings as a report shows them."""
         return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+
+def goal_of(settings: OptimizeSettings) -> Goal:
+    """What the search is to make small; UsageError for an objective or limits that cannot be."""
+    growth = None if settings.max_size_growth is None else settings.max_size_growth / 100
+    goal = Goal(parse_objective(settings.objective), settings.memory_limit, growth, settings.allow_slower)
+    if goal.allow_slower and goal.is_plain_latency:
+        raise UsageError("expected another objective than latency, or a limit, beside --allow-slower")
+    return goal
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from taso_opt.api.contest import Contest
 from taso_opt.core.rule import Certificate, Rule
 from taso_opt.report.evidence import OutputError, SearchPoint
 from taso_opt.report.record import AppliedRule, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
 from taso_opt.runtime import Contestant, Latency, LatencyComparison
 from taso_opt.search.agreement import Agreement
-from taso_opt.search.finals import Finals
 from taso_opt.search.plan import SearchResult
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
@@ -38,12 +38,17 @@ def measured_speedup(comparison: LatencyComparison, contestant: Contestant) -> M
     )
 
 
-def with_measurement(record: Record, finals: Finals, outputs: Sequence[str]) -> Record:
+def with_measurement(record: Record, contest: Contest, outputs: Sequence[str]) -> Record:
     """The record with what the finals measured."""
+    finals = contest.finals
+    assert finals is not None, "finals that were held"
     dropped = tuple(f"a candidate was dropped: {reason}" for reason in finals.dropped)
     if finals.finalist is None:
         return replace(record, warnings=dropped)
     finalist, latency = finals.finalist, finals.finalist.latency
+    recalled: tuple[str, ...] = ()
+    if contest.recalled is not None and not latency.is_ahead(finalist.contestant):
+        recalled = (f"this rewriting won at {contest.recalled.decided_at}; the measurement of now alone does not tell",)
     return replace(
         record,
         clock=latency.clock,
@@ -52,7 +57,7 @@ def with_measurement(record: Record, finals: Finals, outputs: Sequence[str]) -> 
         speedup=measured_speedup(latency, finalist.contestant),
         max_abs_error=finalist.agreement.max_abs,
         max_rel_error=finalist.agreement.max_rel,
-        warnings=(*finalist.agreement.warnings, *dropped),
+        warnings=(*finalist.agreement.warnings, *dropped, *recalled),
         outputs=output_errors(finalist.agreement, outputs),
     )
 
@@ -85,8 +90,10 @@ def _applied(rule: Rule, count: int, library: SpecLibrary) -> AppliedRule:
     return AppliedRule(rule.name, text, count, fp_class, proof.axioms, conditions, stated, proof.engine, proof.specs)
 
 
-def search_summary(found: SearchResult) -> SearchSummary:
-    """How a search went, its predictions in milliseconds."""
-    before, after = found.plans[-1].cost * 1e3, found.plans[0].cost * 1e3
-    points = tuple(SearchPoint(at.seconds, at.explored, at.expanded, at.cost * 1e3) for at in found.history)
+def search_summary(found: SearchResult, predicted: tuple[float, float], with_progress: bool) -> SearchSummary:
+    """How a search went; `predicted` are seconds before and after; progress only where it was one in latency."""
+    before, after = (seconds * 1e3 for seconds in predicted)
+    points = tuple(
+        SearchPoint(at.seconds, at.explored, at.expanded, at.cost * 1e3) for at in found.history if with_progress
+    )
     return SearchSummary(before, after, found.explored, found.expanded, found.seconds, found.stopped_by, points)

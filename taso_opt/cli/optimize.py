@@ -18,6 +18,10 @@ DEVICE = "Where the model runs; auto: what `tasoopt doctor` names."
 THREADS = "Threads of the runtime; 0: its own choice."
 SEED = "Seed of the random inputs."
 BUDGET = "Time for the search."
+OBJECTIVE = "latency, flops, memory, launches or weights, or a mix such as latency=1,memory=0.1."
+MEMORY_LIMIT = "The most memory, as estimated, such as 64MB."
+SIZE_GROWTH = "The most bytes of weights to add, such as 10%."
+ALLOW_SLOWER = "Write what meets another objective even if it is slower."
 ALPHA = "How much worse than the best a graph may be and still be explored."
 FP_CLASS = "The loosest floating-point class of rules to use."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
@@ -55,6 +59,20 @@ def _is_size(text: str) -> bool:
     return text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) > 0
 
 
+def read_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """A size in bytes as an option gives it; UsageError for what is none."""
+    from taso_opt.cost import parse_bytes
+
+    return None if value is None else parse_bytes(value)
+
+
+def read_percent(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """A percentage as an option gives it; UsageError for what is none."""
+    from taso_opt.cost import parse_percent
+
+    return None if value is None else parse_percent(value)
+
+
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it [MODEL with .opt.onnx].")
@@ -64,7 +82,10 @@ def _is_size(text: str) -> bool:
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
 @click.option("--budget", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS", help=BUDGET)
 @click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, metavar="A", help=ALPHA)
-@click.option("--objective", type=click.Choice(["latency"]), default="latency", help="What is to be small.")
+@click.option("--objective", default="latency", show_default=True, help=OBJECTIVE)
+@click.option("--memory-limit", metavar="SIZE", callback=read_size, help=MEMORY_LIMIT)
+@click.option("--max-size-growth", metavar="PERCENT", callback=read_percent, help=SIZE_GROWTH)
+@click.option("--allow-slower", is_flag=True, help=ALLOW_SLOWER)
 @click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N[,N..]", help=DIM)
 @click.option("--inputs", type=click.Path(path_type=Path), help="Your own sample inputs: an .npz file, or a folder.")
@@ -78,13 +99,13 @@ def command(
     """Rewrite MODEL into an equivalent model that runs faster on this machine.
 
     The baseline is MODEL under ONNX Runtime with all its own optimizations. A result is written only when it computes
-    the same and is measured faster by more than the noise; otherwise the output is the input, byte for byte.
+    the same and is measured faster by more than the noise, or is better by another objective and not slower; otherwise
+    the output is the input, byte for byte.
     """
     from taso_opt.report.files import check_report_path, json_text, write_report
 
     for path in reports:
         check_report_path(path)
-    del options["objective"]  # latency is the only one so far
     with stderr_progress() as progress:
         progress("loading")
         from taso_opt.api import OptimizeSettings, optimize_file

@@ -1,9 +1,29 @@
 """What a graph costs on this device: the units that the runtime executes, each measured once and remembered."""
 
 from taso_opt.cost.device import Device, this_device
+from taso_opt.cost.goal import LATENCY, QUANTITIES, Goal, parse_bytes, parse_objective, parse_percent
 from taso_opt.cost.measure import Measurer
 from taso_opt.cost.model import CostModel
-from taso_opt.cost.table import CostEntry, CostTable, cache_folder
+from taso_opt.cost.table import CostEntry, CostTable, Decision, cache_folder
+from taso_opt.cost.trade import BROKEN, TradeCost
 from taso_opt.cost.units import Unit
 
-__all__ = ["CostEntry", "CostModel", "CostTable", "Device", "Measurer", "Unit", "cache_folder", "this_device"]
+__all__ = [
+    "BROKEN",
+    "LATENCY",
+    "CostEntry",
+    "CostModel",
+    "CostTable",
+    "Decision",
+    "Device",
+    "Goal",
+    "Measurer",
+    "QUANTITIES",
+    "TradeCost",
+    "Unit",
+    "cache_folder",
+    "parse_bytes",
+    "parse_objective",
+    "parse_percent",
+    "this_device",
+]

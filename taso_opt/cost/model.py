@@ -28,13 +28,18 @@ class CostModel:
         """
         self._heard = heard
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
-        self._finder = UnitFinder(builder)
+        self.finder = UnitFinder(builder)
         self._work: dict[str, int] = {}
         self._known = table.load(measurer.place)
 
+    @property
+    def place(self) -> str:
+        """What the costs hold for, as a key of the cost table."""
+        return self._measurer.place
+
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
         """What the runtime executes of the terms that the outputs need, down to the boundary."""
-        return self._finder.units(outputs, boundary)
+        return self.finder.units(outputs, boundary)
 
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
         """The cost of the same; measures what is missing in one batch."""
@@ -48,7 +53,7 @@ class CostModel:
         if not missing:
             return
         self._heard(len(missing))
-        entries = self._measurer.measure(missing, self._builder, self._finder, self._opset)
+        entries = self._measurer.measure(missing, self._builder, self.finder, self._opset)
         self._table.store(entries)
         self._known.update((entry.unit, entry.seconds) for entry in entries)
 

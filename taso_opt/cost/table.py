@@ -1,4 +1,4 @@
-"""The measured costs of this machine, kept in one SQLite file that survives crashes and concurrent runs."""
+"""The costs and contests measured on this machine, in one SQLite file that survives crashes and concurrent runs."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ class CostEntry:
     spread: float
     samples: int
     measured_at: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a contest of whole models ended: the number of the winner, None where the original stayed ahead, and when."""
+
+    winner: int | None
+    decided_at: str
 
 
 def cache_folder() -> Path:
@@ -84,9 +92,24 @@ class CostTable:
             device, unit, seconds, spread, samples, measured_at = row
             yield CostEntry(device, unit, math.inf if seconds is None else seconds, spread or 0.0, samples, measured_at)
 
-    def clear(self) -> int:
-        """Forget everything; the number of entries there were."""
+    def decision(self, device: str, contest: str) -> Decision | None:
+        """How a contest ended on a device; None for one that was never held there."""
+        query = "SELECT winner, decided_at FROM decisions WHERE device = ? AND contest = ?"
+        row = self._connection.execute(query, (device, contest)).fetchone()
+        return None if row is None else Decision(*row)
+
+    def decide(self, device: str, contest: str, winner: int | None) -> None:
+        """Remember how a contest ended, in place of how it ended before."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._connection:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)", (device, contest, winner, now)
+            )
+
+    def clear(self) -> int:
+        """Forget everything; the number of costs there were."""
+        with self._connection:
+            self._connection.execute("DELETE FROM decisions")
             return self._connection.execute("DELETE FROM costs").rowcount
 
     def _open(self) -> sqlite3.Connection:
@@ -119,6 +142,10 @@ class CostTable:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS costs (device TEXT, unit TEXT, seconds REAL, spread REAL, "
                 "samples INTEGER, measured_at TEXT, PRIMARY KEY (device, unit)) WITHOUT ROWID"
+            )
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS decisions (device TEXT, contest TEXT, winner INTEGER, decided_at TEXT, "
+                "PRIMARY KEY (device, contest)) WITHOUT ROWID"
             )
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.commit()

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from taso_opt.report.evidence import Place
 from taso_opt.report.layers import Placed, cut, place, shortened
 from taso_opt.report.plots import Heat, heat_map, latency_plot, progress_plot, ratio_plot
+from taso_opt.report.quantities import OBJECTIVES, amount
 from taso_opt.report.record import AppliedRule, Record
 
 TEMPLATE, SUMMARY = "report.html.j2", "summary.html.j2"
@@ -63,6 +64,7 @@ def render_html(record: Record) -> str:
     """The page."""
     return _template(TEMPLATE).render(
         record=record,
+        objectives=OBJECTIVES,
         headline=headline(record),
         sections=_sections(record),
         operators=_changed_operators(record),
@@ -83,6 +85,8 @@ def render_summary(record: Record) -> str:
 
 def headline(record: Record) -> str:
     """The answer in a few words."""
+    if record.result == "improved" and record.objective:
+        return "better by the objective"
     if record.result == "improved" and record.speedup is not None:
         return f"{record.speedup.ratio:.2f} times as fast"
     return HEADLINES.get(record.result, record.result)
@@ -172,6 +176,7 @@ def _template(name: str) -> Template:
         share=_share,
         plain=_plain,
         shortened=shortened,
+        quantity=amount,
     )
     return environment.get_template(name)
 

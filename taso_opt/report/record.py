@@ -55,6 +55,19 @@ class AppliedRule:
 
 
 @dataclass(frozen=True)
+class ObjectivePart:
+    """A quantity that the objective or a limit is about, before and after: operations, launches or bytes.
+
+    `weight` is its weight in the objective, 0 where it is only limited.
+    """
+
+    name: str
+    weight: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class SearchSummary:
     """How the search went; the costs are predictions in milliseconds."""
 
@@ -93,6 +106,7 @@ class Record:
     outputs: tuple[OutputError, ...] = ()
     costs: tuple[OperatorCost, ...] = ()
     places: tuple[Place, ...] = ()
+    objective: tuple[ObjectivePart, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The record as one JSON document, which schema.json describes; what is not finite is null there."""

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from taso_opt.core.printable import printable
 from taso_opt.report.lines import Equation
-from taso_opt.report.record import Comparison, MeasuredLatency, Record
+from taso_opt.report.quantities import OBJECTIVES, amount
+from taso_opt.report.record import Comparison, MeasuredLatency, ObjectivePart, Record
 
 MANY_RULES = 12
 MANY_PLACES = 30
@@ -75,6 +76,8 @@ def _comparison(record: Record) -> Table:
             table.add_row(Text(f"  {printable(operator)}"), str(old), str(new))
     if record.latency_before is not None and record.latency_after is not None:
         table.add_row(f"latency ({record.clock} time)", _latency(record.latency_before), _latency(record.latency_after))
+    for part in record.objective:
+        table.add_row(OBJECTIVES[part.name], amount(part.before, part.name), amount(part.after, part.name))
     if record.speedup is not None:
         speedup = record.speedup
         table.add_row("speed-up", "", f"{speedup.ratio:.2f}x ({speedup.low:.2f} to {speedup.high:.2f})")
@@ -114,7 +117,11 @@ def _verdict(record: Record) -> str:
     if record.result == "improved":
         assert record.speedup is not None
         early = ", with the best of an interrupted search" if record.search.stopped_by == "interrupt" else ""
-        return f"{record.speedup.ratio:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s{early}"
+        gained = record.speedup.ratio
+        if record.objective:
+            changes = ", ".join(f"{part.name} {_change(part)}" for part in record.objective if part.weight)
+            return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed: wrote {record.output}{early}"
+        return f"{gained:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s{early}"
     if record.result == "mismatch":
         return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"
     if record.result == "dry-run":
@@ -123,6 +130,10 @@ def _verdict(record: Record) -> str:
         return f"dry run, nothing written: {record.reason or predicted}"
     where = f"; {record.output} is the input as it was" if record.output else ""
     return f"unchanged: {record.reason}{where} ({record.seconds:.0f} s)"
+
+
+def _change(part: ObjectivePart) -> str:
+    return f"{part.after / part.before - 1:+.1%}" if part.before else f"{part.after:+.0f}"
 
 
 def _latency(latency: MeasuredLatency) -> str:

@@ -92,15 +92,16 @@ class BacktrackingSearch:
             if plan.cost < kept.best.cost * (1 - MEANINGFUL_GAIN):
                 patience.renew()
             kept.add(plan)
-            if move is not None and self._is_ruled_out(plan.cost, kept.best):
+            if plan is not original and self._is_ruled_out(plan.cost, kept.best):
                 continue
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
             heard(kept.best, patience.expanded)
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
-            self._expand(plan, original, kept, partial(patience.is_beyond, end))
+            patience.work(self._expand(plan, original, kept, partial(patience.is_beyond, end)))
 
-    def _expand(self, plan: Plan, original: Plan, kept: Shortlist, expired: Callable[[], bool]) -> None:
+    def _expand(self, plan: Plan, original: Plan, kept: Shortlist, expired: Callable[[], bool]) -> int:
+        """Queue the moves from a graph; how much work that was."""
         here = Neighbourhood(plan.outputs)
         single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, expired)
         if plan is original:
@@ -109,9 +110,11 @@ class BacktrackingSearch:
                 simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
+                    self._push(simple.cost, simple, None)
         for move in (*single, *joint):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, plan, move)
+        return len(here.terms) + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
         return cost >= self._alpha * best.cost

@@ -18,9 +18,47 @@ from taso_opt.runtime import (
 )
 from taso_opt.search.agreement import Agreement, Feed, agreement
 
+TOO_SLOW = "a candidate was measured slower than the original"
 HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
 FINAL_LIMIT_S = 6.0
 """Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
+
+
+@dataclass(frozen=True)
+class Standard:
+    """What decides between candidates: the weight of their measured latency, and what else each of them costs.
+
+    `rest` has one entry for each candidate, none where latency is all; `original` is the original's. A candidate that
+    is slower than the original beyond the noise loses whatever else it saves, unless `allow_slower`.
+    """
+
+    latency: float = 1.0
+    rest: tuple[float, ...] = ()
+    original: float = 0.0
+    allow_slower: bool = False
+
+    def score(self, number: int, ratio: float) -> float:
+        """The cost of a candidate whose measured speed-up is `ratio`; the lower the better."""
+        return self.latency / ratio + (self.rest[number] if self.rest else 0.0)
+
+    def is_met(self, number: int, latency: LatencyComparison, found: Contestant) -> bool:
+        """Whether a candidate is better than the original by more than the noise."""
+        if not self.keeps(latency, found):
+            return False
+        surely = min(latency.ratio(found).low, latency.corrected(found) / latency.noise)
+        return self.score(number, surely) < self.latency + self.original
+
+    def keeps(self, latency: LatencyComparison, found: Contestant) -> bool:
+        """Whether a candidate that has won before may stay the winner."""
+        return self.allow_slower or not is_behind(latency, found)
+
+
+FASTEST = Standard()
+
+
+def is_behind(latency: LatencyComparison, found: Contestant) -> bool:
+    """Whether the whole interval lies below 1 and the corrected ratio is below what noise explains."""
+    return latency.ratio(found).high < 1.0 and latency.corrected(found) * latency.noise < 1.0
 
 
 @dataclass(frozen=True)
@@ -57,23 +95,26 @@ def hold_finals(
     feeds: Sequence[Feed],
     timing: tuple[Feed, ...],
     settings: RunSettings,
+    standard: Standard = FASTEST,
+    champion: int | None = None,
     heard: Callable[[str], None] = lambda message: None,
 ) -> Finals:
-    """Find the fastest candidate in a short heat, compare its outputs, and time it alone against the original.
+    """Find the best candidate in a short heat, compare its outputs, and time it alone against the original.
 
-    It wins if it is ahead by more than the control's noise. The heat's figures are not used again: the best of several
+    It wins if it meets the standard: being ahead by more than the control's noise, if latency is all. Where latency
+    counts nothing, the next gets its chance if it does not. A `champion`, the winner of earlier finals of the same,
+    runs alone, and wins unless it is behind now. The heat's figures are not used again: the best of several
     noisy figures is mostly too good. A candidate that the runtime refuses or dies of drops out. Raises MismatchError
     when the fastest computes something else than the original: then a rule, a precondition or the rewriting itself is
     wrong. Raises UncheckableError when the original itself does not run on the feeds. `heard` takes what is done now.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
-    ranking, dropped = _heat(process, original, candidates, timing, settings)
+    ranking, dropped = _heat(process, original, candidates, timing, settings, standard, champion)
+    loser = None
     for number in ranking:
         heard("checking the outputs of the fastest candidate")
         agreed = agreement(process, original, candidates[number], feeds, settings)
-        if agreed.reasons:
-            message = f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}"
-            raise MismatchError(message, FailedCheck(number, agreed))
+        _refuse_mismatch(number, agreed)
         if agreed.failure:
             dropped.append(agreed.failure)
             continue
@@ -81,10 +122,22 @@ def hold_finals(
         request = CompareLatency(original, (candidates[number],), timing, settings, time_limit_s=FINAL_LIMIT_S)
         latency = _timed(process, request)
         (found,) = latency.candidates
-        if isinstance(found, Contestant):
-            return Finals(Finalist(number, agreed, latency, found, latency.is_ahead(found)), tuple(dropped))
-        dropped.append(found.reason)
-    return Finals(None, tuple(dropped))
+        if isinstance(found, Failed):
+            dropped.append(found.reason)
+            continue
+        won = standard.is_met(number, latency, found) if champion is None else standard.keeps(latency, found)
+        finalist = Finalist(number, agreed, latency, found, won)
+        if won or standard.latency > 0:
+            return Finals(finalist, tuple(dropped))
+        loser = loser or finalist
+        dropped.append(TOO_SLOW)
+    return Finals(loser, tuple(dropped))
+
+
+def _refuse_mismatch(number: int, agreed: Agreement) -> None:
+    if agreed.reasons:
+        message = f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}"
+        raise MismatchError(message, FailedCheck(number, agreed))
 
 
 def _counted(candidates: int) -> str:
@@ -97,16 +150,23 @@ def _heat(
     candidates: Sequence[Model],
     feeds: tuple[Feed, ...],
     settings: RunSettings,
+    standard: Standard,
+    champion: int | None,
 ) -> tuple[list[int], list[str]]:
-    """The numbers of the candidates that run, the fastest in a few rounds first, and why the others do not."""
-    if len(candidates) == 1:
-        return [0], []
+    """The numbers of the candidates that run, the best in a few rounds first, and why the others do not.
+
+    Nothing runs where there is nothing to choose by it: a champion alone, or latency that counts nothing.
+    """
+    if champion is not None:
+        return [champion], []
+    if len(candidates) == 1 or not standard.latency:
+        return sorted(range(len(candidates)), key=lambda number: standard.score(number, 1.0)), []
     request = CompareLatency(
         original, tuple(candidates), feeds, settings, HEAT_ROUNDS, HEAT_RECREATIONS, time_limit_s=HEAT_LIMIT_S
     )
     latency = _timed(process, request)
     ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}
-    ranking = sorted(ran, key=lambda number: latency.ratio(ran[number]).value, reverse=True)
+    ranking = sorted(ran, key=lambda number: standard.score(number, latency.ratio(ran[number]).value))
     return ranking, [found.reason for found in latency.candidates if isinstance(found, Failed)]
 
 

@@ -135,7 +135,7 @@ def test_a_candidate_that_does_not_run_drops_out_and_the_record_says_so(save, pr
         written.append(result)
         return result
 
-    monkeypatch.setattr("taso_opt.api.optimization.write_model", broken)
+    monkeypatch.setattr("taso_opt.api.contest.write_model", broken)
     record = optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
     assert written
     assert record.result == "unchanged"

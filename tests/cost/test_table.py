@@ -99,3 +99,31 @@ def test_the_environment_names_the_folder(tmp_path, monkeypatch):
     assert cache_folder() == tmp_path / "mine"
     with CostTable():
         assert (tmp_path / "mine" / "costs.sqlite").exists()
+
+
+def test_decisions_are_kept_for_each_device_until_they_are_cleared(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    with CostTable(path) as table:
+        assert table.decision("cpu", "contest") is None
+        table.decide("cpu", "contest", 2)
+        table.decide("cuda", "contest", None)
+    with CostTable(path) as table:
+        assert table.decision("cpu", "contest").winner == 2
+        assert table.decision("cuda", "contest").winner is None and table.decision("cuda", "contest").decided_at
+        assert table.decision("cpu", "another") is None
+        table.decide("cpu", "contest", None)
+        assert table.decision("cpu", "contest").winner is None
+        table.clear()
+        assert table.decision("cpu", "contest") is None
+
+
+def test_a_table_from_before_decisions_gets_them(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    with CostTable(path) as table:
+        table.store([CostEntry("cpu", "unit", 1.0, 0.0, 1)])
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE decisions")
+    connection.close()
+    with CostTable(path) as table:
+        assert table.load("cpu") == {"unit": 1.0}
+        assert table.decision("cpu", "contest") is None

@@ -90,6 +90,24 @@ def test_what_a_change_leaves_of_a_graph_is_the_graph_without_what_dies():
     assert outputs[1] in change.kept and outputs[0] not in change.kept
 
 
+class CautiousCost(FakeCost):
+    """Promises a fifth of what a change gains, as far as it is judged locally."""
+
+    def cost(self, outputs, boundary=()):
+        return sum(FakeCost.known(self, unit) for unit in self.units(outputs, boundary))
+
+    def known(self, unit):
+        return 0.2 * super().known(unit)
+
+
+def test_a_joint_move_that_gains_more_than_it_promised_is_followed():
+    """The first joint moves beat every promise, so that alpha rules all promises out; what they reached must stay."""
+    op, outputs = load_specs().builder(), towers(5, 3)
+    rules = RuleSet(tuple(parse_rule(text, op) for text in RULES))
+    finder = BacktrackingSearch(op, Rewriter(op, rules), CautiousCost(op), lambda term: True, 1.05, SearchLimits())
+    assert operator_count(finder.run(outputs).plans[0].outputs) == 2 + 2 * 3
+
+
 def test_the_last_plan_is_the_original():
     outputs = towers(3, 1)
     _, result = search(outputs)

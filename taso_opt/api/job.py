@@ -1,0 +1,29 @@
+"""One optimization: what the stages of it share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from taso_opt.api.session import Progress
+from taso_opt.api.settings import OptimizeSettings
+from taso_opt.cost import Goal
+from taso_opt.onnx_io import Model
+from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess
+from taso_opt.search.samples import Sample
+
+
+@dataclass(frozen=True)
+class Job:
+    """One optimization: the model, what the user wants, and where it runs."""
+
+    model: Model
+    output: Path
+    settings: OptimizeSettings
+    goal: Goal
+    samples: Sequence[Sample]
+    process: RuntimeProcess
+    info: RuntimeInfo
+    run: RunSettings
+    tell: Progress

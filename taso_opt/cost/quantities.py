@@ -1,0 +1,121 @@
+"""What a graph costs without measuring it: floating-point operations, bytes of weights, peak memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from taso_opt.core.term import Apply, Item, Term, children, postorder
+from taso_opt.core.types import TensorType
+from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.spec.builder import OPAQUE, Builder
+
+MOVES = frozenset({"Concat", "Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Split", "Transpose"})
+"""Operators that move data and compute nothing."""
+
+WINDOWS = frozenset({"AveragePool", "MaxPool"})
+UNKNOWN_ITEM_BYTES = 4
+
+
+def unit_flops(unit: Unit, builder: Builder) -> float:
+    """Floating-point operations of a unit: two a multiplication in products, else one an element."""
+    return float(sum(_flops(member, builder) for member in unit.members if isinstance(member, Apply)))
+
+
+def result_bytes(unit: Unit, builder: Builder) -> float:
+    """Bytes of what a unit gives; what stays inside it is never stored."""
+    return float(sum(_bytes(kind) for kind in builder.types(unit.root)))
+
+
+def unit_weight_bytes(unit: Unit, builder: Builder, finder: UnitFinder) -> float:
+    """Bytes of the weights that a unit reads."""
+    operands = {operand for member in unit.members for operand in children(member)} - unit.members
+    return float(sum(_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand)))
+
+
+def weight_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) -> float:
+    """Bytes of all weights that a graph needs after its constants are folded, each counted once."""
+    found: dict[Term, None] = {output: None for output in outputs if finder.is_constant(output)}
+    for term in postorder(outputs):
+        if not finder.is_constant(term):
+            found.update((child, None) for child in children(term) if finder.is_constant(child))
+    return float(sum(_bytes(kind) for term in found for kind in builder.types(term)))
+
+
+def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) -> float:
+    """The most memory that a graph takes at once: its weights, its inputs, and the results that are still needed.
+
+    An estimate: kernels run one after the other in the order of the graph, none works in place, a reshape shares the
+    memory of its operand, and what an operator takes for itself is not known. Values of unknown size count nothing.
+    """
+    terms = [term for term in postorder(outputs) if not finder.is_constant(term)]
+    unit_root = {member: unit.root for unit in finder.units(outputs) for member in unit.members}
+    step = {term: at for at, term in enumerate(terms)}
+    last = _last_uses(terms, unit_root, step)
+    last.update((_owner(output), len(terms)) for output in outputs if not finder.is_constant(output))
+    ends: dict[int, list[float]] = {}
+    now = peak = 0.0
+    for at, term in enumerate(terms):
+        if _owner(term) is term and unit_root.get(term, term) is term:
+            size = float(sum(_bytes(kind) for kind in builder.types(term)))
+            now += size
+            peak = max(peak, now)
+            if isinstance(term, Apply):  # inputs belong to the caller and stay
+                ends.setdefault(max(at, last.get(term, at)), []).append(size)
+        now -= sum(ends.pop(at, ()))
+    return peak + weight_bytes(outputs, builder, finder)
+
+
+def _last_uses(terms: Sequence[Term], unit_root: Mapping[Term, Term], step: Mapping[Term, int]) -> dict[Term, int]:
+    """The step after which the memory of each value is free: that of the last unit which reads it."""
+    last: dict[Term, int] = {}
+    for term in terms:
+        at = step[unit_root.get(term, term)]
+        for child in children(term):
+            owner = _owner(child)
+            last[owner] = max(at, last.get(owner, 0))
+    return last
+
+
+def _owner(term: Term) -> Term:
+    """The term whose memory a term uses: a part of a split and a reshape have none of their own."""
+    while True:
+        if isinstance(term, Item):
+            term = term.term
+        elif isinstance(term, Apply) and term.operator == "Reshape":
+            term = term.args[0]
+        else:
+            return term
+
+
+def _flops(term: Apply, builder: Builder) -> int:
+    if term.operator in MOVES or term.operator == OPAQUE:
+        return 0
+    results = sum(kind.elements or 0 for kind in builder.types(term))
+    if term.operator == "MatMul":
+        return 2 * results * _number(builder.type(term.args[0]).shape[-1])
+    if term.operator == "Conv":
+        return 2 * results * prod(map(_number, builder.type(term.args[1]).shape[1:]))
+    if term.operator in WINDOWS:
+        window = builder.bound_attributes(term)["kernel"]
+        return results * prod(map(_number, window if isinstance(window, tuple) else ()))
+    return max(results, *(kind.elements or 0 for argument in term.args for kind in builder.types(argument)))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 1
+
+
+def _bytes(kind: TensorType) -> int:
+    return _item_bytes(kind.dtype) * (kind.elements or 0)
+
+
+@lru_cache
+def _item_bytes(dtype: str) -> int:
+    try:
+        return np.dtype(dtype).itemsize
+    except TypeError:
+        return UNKNOWN_ITEM_BYTES

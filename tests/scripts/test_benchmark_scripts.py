@@ -1,0 +1,144 @@
+"""The scripts behind the benchmark pages: their arithmetic, their tables, and other tools that crash or hang."""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import bench_cost
+import bench_openvino
+import bench_peers
+import bench_search
+import peers
+import rule_usage
+from bench_peers import OURS, Figure, Row
+
+WORKER = """import sys, time
+tool, model, output = sys.argv[1:]
+if tool == "hangs":
+    time.sleep(60)
+if tool == "crashes":
+    print("some talk")
+    raise SystemExit("the reason\\n")
+if tool == "writes":
+    open(output, "wb").write(open(model, "rb").read())
+"""
+
+
+@pytest.fixture
+def attempt(tmp_path):
+    worker, model = tmp_path / "worker.py", tmp_path / "model.onnx"
+    worker.write_text(WORKER)
+    model.write_bytes(b"model")
+
+    def run(tool, limit_s=30.0):
+        return peers.rewrite(tool, model, tmp_path, limit_s, worker)
+
+    return run
+
+
+def test_a_tool_that_writes_a_file_is_taken_and_others_say_why_not(attempt):
+    assert attempt("writes").path.read_bytes() == b"model"
+    assert (attempt("crashes").path, attempt("crashes").failure) == (None, "the reason")
+    assert attempt("hangs", 0.5).failure == "not done after 0 s"
+    assert attempt("forgets").failure == "exit code 0"
+
+
+def row(ours, **others):
+    figures = {name: figure if isinstance(figure, Figure) else Figure(*figure) for name, figure in others.items()}
+    control = Figure(1.0, 0.99, 1.01)
+    return Row("net", "network", "improved", control, {OURS: Figure(*ours), **figures})
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "standing"),
+    [
+        ((1.5, 1.45, 1.55), (1.1, 1.05, 1.15), "ahead"),
+        ((1.0, 0.99, 1.01), (1.3, 1.25, 1.35), "behind"),
+        ((1.3, 1.29, 1.31), (1.29, 1.28, 1.30), "level"),
+        ((1.3, 1.1, 1.5), (1.2, 1.0, 1.4), "level"),
+    ],
+)
+def test_ahead_and_behind_need_more_than_the_noise(ours, theirs, standing):
+    assert row(ours, onnxsim=theirs, onnxslim=Figure(why="wrong")).standing == standing
+
+
+def test_the_best_peer_is_one_that_is_right():
+    found = row((1.0, 1.0, 1.0), onnxsim=(1.1, 1.0, 1.2), onnxslim=Figure(9.0, 9.0, 9.0, why="wrong"))
+    assert found.best_peer == "onnxsim"
+    assert row((1.0, 1.0, 1.0), onnxsim=Figure(why="fails")).best_peer == ""
+
+
+def test_the_fastest_results_are_bold_and_failures_are_words():
+    found = row((1.5, 1.4, 1.6), onnxsim=(1.49, 1.4, 1.6), onnxslim=(1.0, 0.9, 1.1), onnxscript=Figure(why="wrong"))
+    cells = [cell.strip() for cell in bench_peers.line(found).split("|")]
+    assert cells[3:8] == ["**1.500**", "**1.490**", "1.000", "wrong", "missing"]
+    assert bench_peers.summary([found])[2:4] == ["| tasoopt | 1 | 0 | 0 | 1.500 |", "| onnxsim | 1 | 0 | 0 | 1.490 |"]
+    noisy = Row("net", "network", "unchanged", Figure(1.0, 0.85, 1.05), {OURS: Figure(1.1, 1.01, 1.2)})
+    assert "**" not in bench_peers.line(noisy)
+    assert bench_peers.summary([noisy])[2] == "| tasoopt | 0 | 0 | 0 | 1.100 |"
+
+
+def test_the_rank_correlation_is_spearmans():
+    assert bench_cost.rank_correlation([1, 2, 3, 4], [10, 20, 30, 1000]) == pytest.approx(1)
+    assert bench_cost.rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert bench_cost.rank_correlation([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]) == pytest.approx(0.8207826817)
+    assert bench_cost.rank_correlation([1, 1, 1], [1, 2, 3]) == 0
+    assert bench_cost.rank_correlation([1], [1]) == 0
+
+
+def test_errors_of_rewrites_are_taken_beyond_that_of_the_network():
+    points = [bench_cost.Point(8.0, 10.0, ())] + [bench_cost.Point(8.0, 5.0, ("Add",))] * 5
+    found = bench_cost.Row("net", tuple(points), 1.02)
+    assert found.points[0].error == pytest.approx(-0.2)
+    assert found.beyond(found.points[1]) == pytest.approx(1.0)
+    assert found.spread == 2.0
+    assert bench_cost.worst_kernels([found]) == ["| Add | 5 | +100.0% |"]
+
+
+def test_shares_of_the_library_are_parts_of_each_other():
+    shares = [set(bench_search.share_of(share)) for share in (0.1, 0.25, 1.0)]
+    assert shares[0] < shares[1] < shares[2]
+    assert len(shares[0]) == round(0.1 * len(shares[2]))
+
+
+USAGES = [
+    rule_usage.Usage("first & <last>", {"b": (3, "Relu(Relu(x)) = Relu(x) where x[*b]"), "a": (1, "A(x) = x")}),
+    rule_usage.Usage("second", {"b": (100, "Relu(Relu(x)) = Relu(x) where x[*b]")}),
+]
+
+
+def test_the_map_has_a_cell_for_each_model_and_rule_and_darker_means_more():
+    order = rule_usage.columns(USAGES)
+    assert order == ["b", "a"]
+    drawing = ElementTree.fromstring(rule_usage.heat_map(USAGES, order))
+    cells = [element for element in drawing if element.find("{*}title") is not None]
+    assert len(cells) == 4
+    assert cells[0].find("{*}title").text == "first & <last>: rule 1 (b), 3 times"
+    brightness = [int(cell.get("fill")[1:3], 16) for cell in cells]
+    assert brightness[2] < brightness[0] < brightness[1] < brightness[3] == 0xF2
+
+
+def test_the_page_of_the_map_says_what_each_column_is(tmp_path):
+    rule_usage.write(USAGES, tmp_path / "page.md", tmp_path / "map.svg")
+    text = (tmp_path / "page.md").read_text()
+    assert "| 1 | `Relu(Relu(x)) = Relu(x)` (b) | 2 | 103 |" in text
+    assert "(map.svg)" in text and (tmp_path / "map.svg").is_file()
+
+
+def test_pairs_are_found_by_name(tmp_path):
+    for name in ("a.onnx", "a.opt.onnx", "b.onnx", "c.opt.onnx"):
+        (tmp_path / name).touch()
+    assert [name for name, _, _ in bench_openvino.pairs(tmp_path)] == ["a"]
+
+
+def test_samples_are_taken_in_turns():
+    calls = []
+    times = bench_openvino.interleaved([lambda number, place=place: calls.append(place) for place in range(3)])
+    assert [len(samples) for samples in times] == [bench_openvino.ROUNDS] * 3
+    assert {calls.count(place) for place in (1, 2)} == {(len(calls) - 1) // 3}
+
+
+def test_differences_are_shares_of_the_largest_value():
+    assert bench_openvino._difference(np.array([1.0, -4.0]), np.array([1.0, -3.0])) == pytest.approx(0.25)
+    assert bench_openvino._difference(np.array([1, 2]), np.array([1, 3])) == 1.0
