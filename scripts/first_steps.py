@@ -50,7 +50,13 @@ def clean(folder: Path) -> Mapping[str, str]:
         key: value for key, value in os.environ.items() if not key.startswith(("TASOOPT_", "VIRTUAL_ENV", "PYTHON"))
     }
     path = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)
-    return {**kept, "PATH": path, "TASOOPT_CACHE": str(folder / "cache"), "MAKEFLAGS": ""}
+    return {
+        **kept,
+        "PATH": path,
+        "TASOOPT_CACHE": str(folder / "cache"),
+        "PRE_COMMIT_HOME": str(folder / "hooks"),
+        "MAKEFLAGS": "",
+    }
 
 
 if __name__ == "__main__":

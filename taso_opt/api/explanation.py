@@ -129,7 +129,8 @@ def _fitting(model: Model, steps: Sequence[Step], cost: CostModel, loosest: FpCl
     for step, change in zip(steps, changes, strict=True):
         rule, text = step.rule.rule, format_rule(step.rule.rule)
         verdict, change_ms = _verdict(model, step, change, cost, loosest, writable)
-        replaced = tuple(dict.fromkeys(names.node(old) for old, _ in step.replacements))[:MOST_NAMES]
+        olds = sorted((old for old, _ in step.replacements), key=names.rank)
+        replaced = tuple(dict.fromkeys(names.node(old) for old in olds))[:MOST_NAMES]
         count = len(step.replacements)
         one = Considered(rule.name, text, str(rule.fp_class), verdict, "", change_ms, replaced, count)
         if text not in found or _order(one) < _order(found[text]):
