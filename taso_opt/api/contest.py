@@ -14,7 +14,7 @@ from taso_opt.core.graph import Graph
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostTable, Decision
 from taso_opt.errors import RuntimeFailure, UnsupportedError
-from taso_opt.onnx_io import ModelProto, read_model, save_atomically, seeded, write_model
+from taso_opt.onnx_io import Model, ModelProto, read_model, save_atomically, seeded, write_model
 from taso_opt.runtime import run_feeds
 from taso_opt.search.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
 from taso_opt.search.finals import Finals, Standard, hold_finals
@@ -37,9 +37,9 @@ class Contest:
     recalled: Decision | None = None
 
 
-def rewritten(job: Job, plan: Plan) -> ModelProto:
-    """The job's model as a plan has it."""
-    return write_model(job.model, Graph(job.model.graph.inputs, plan.outputs))
+def rewritten(model: Model, plan: Plan) -> ModelProto:
+    """The model as a plan has it."""
+    return write_model(model, Graph(model.graph.inputs, plan.outputs))
 
 
 def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str) -> Contest:
@@ -60,8 +60,7 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
         feeds += _feeds_at_other_sizes(job, original)
         candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, file in zip(plans, candidates, strict=True):
-            candidate = write_model(model, Graph(model.graph.inputs, plan.outputs))
-            save_atomically(candidate, file, original=path, durable=False)
+            save_atomically(rewritten(model, plan), file, original=path, durable=False)
         question = _question(job, plans, standard)
         known = table.decision(place, question)
         if known is not None and known.winner is None:

@@ -104,5 +104,5 @@ def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:
     if not costs.trade.is_allowed(costs.trade.quantities(plan.outputs)):
         return False
     growth = job.goal.size_growth
-    added = 0 if growth is None else bytes_added(job.model.proto, rewritten(job, plan))
+    added = 0 if growth is None else bytes_added(job.model.proto, rewritten(job.model, plan))
     return added <= (growth or 0.0) * weight_bytes(job.model)

@@ -74,15 +74,14 @@ def optimize(
     run here, MismatchError when a rewritten model computes something else; nothing is written then.
     """
     settings = OptimizeSettings(
-        force=force, device=device, threads=threads, budget=budget, alpha=alpha, seed=seed, dry_run=dry_run
+        rules=None if rules is None else Path(rules), fp_class=_class(fp_class), dims=dict(dims or {}), seed=seed
     )
-    library = None if rules is None else Path(rules)
-    settings = replace(settings, rules=library, fp_class=_class(fp_class), dims=dict(dims or {}))
+    settings = replace(settings, force=force, device=device, threads=threads, budget=budget, alpha=alpha)
+    settings = replace(settings, objective=objective, allow_slower=allow_slower, dry_run=dry_run)
+    settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth)
     with _Workplace() as place:
         target = place.folder / "result.onnx" if output is None else Path(output)
         settings = replace(settings, output=target, inputs=place.samples(inputs))
-        settings = replace(settings, objective=objective, allow_slower=allow_slower)
-        settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth)
         return _optimized(place, model, _checked(settings), output, progress or _log)
 
 

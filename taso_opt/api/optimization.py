@@ -146,7 +146,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     if not finalist.won:
         return _unchanged(job, replace(measured, reason=costs.not_ahead))
     plan = plans[finalist.number]
-    winner = rewritten(job, plan)
+    winner = rewritten(job.model, plan)
     save_atomically(winner, job.output, original=job.model.path, force=job.settings.force)
     return replace(
         _with_plan(job, measured, plan, costs),

@@ -101,12 +101,10 @@ def hold_finals(
 ) -> Finals:
     """Find the best candidate in a short heat, compare its outputs, and time it alone against the original.
 
-    It wins if it meets the standard: being ahead by more than the control's noise, if latency is all. Where latency
-    counts nothing, the next gets its chance if it does not. A `champion`, the winner of earlier finals of the same,
-    runs alone, and wins unless it is behind now. The heat's figures are not used again: the best of several
-    noisy figures is mostly too good. A candidate that the runtime refuses or dies of drops out. Raises MismatchError
-    when the fastest computes something else than the original: then a rule, a precondition or the rewriting itself is
-    wrong. Raises UncheckableError when the original itself does not run on the feeds. `heard` takes what is done now.
+    It wins if it meets the standard: being ahead by more than the control's noise, if latency is all. A `champion`, the
+    winner of earlier finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used
+    again: the best of several noisy ones is mostly too good. What the runtime refuses drops out; `heard` takes what is
+    done now. MismatchError: the fastest computes something else. UncheckableError: the original itself does not run.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
     ranking, dropped = _heat(process, original, candidates, timing, settings, standard, champion)
@@ -114,30 +112,36 @@ def hold_finals(
     for number in ranking:
         heard("checking the outputs of the fastest candidate")
         agreed = agreement(process, original, candidates[number], feeds, settings)
-        _refuse_mismatch(number, agreed)
+        if agreed.reasons:
+            raise _mismatch(number, agreed)
         if agreed.failure:
             dropped.append(agreed.failure)
             continue
         heard("timing the fastest candidate in turns with the original")
-        request = CompareLatency(original, (candidates[number],), timing, settings, time_limit_s=FINAL_LIMIT_S)
-        latency = _timed(process, request)
+        latency = _final(process, original, candidates[number], timing, settings)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
             continue
         won = standard.is_met(number, latency, found) if champion is None else standard.keeps(latency, found)
         finalist = Finalist(number, agreed, latency, found, won)
-        if won or standard.latency > 0:
+        if won or standard.latency > 0:  # where latency counts nothing, the next gets its chance
             return Finals(finalist, tuple(dropped))
         loser = loser or finalist
         dropped.append(TOO_SLOW)
     return Finals(loser, tuple(dropped))
 
 
-def _refuse_mismatch(number: int, agreed: Agreement) -> None:
-    if agreed.reasons:
-        message = f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}"
-        raise MismatchError(message, FailedCheck(number, agreed))
+def _mismatch(number: int, agreed: Agreement) -> MismatchError:
+    message = f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}"
+    return MismatchError(message, FailedCheck(number, agreed))
+
+
+def _final(
+    process: RuntimeProcess, original: Model, candidate: Model, timing: tuple[Feed, ...], settings: RunSettings
+) -> LatencyComparison:
+    request = CompareLatency(original, (candidate,), timing, settings, time_limit_s=FINAL_LIMIT_S)
+    return _timed(process, request)
 
 
 def _counted(candidates: int) -> str:
