@@ -13,7 +13,7 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test golden rules check-rules axioms mutate review docs bench ci clean
+.PHONY: help install demo format lint types imports sizes test golden rules renew-rules check-rules axioms mutate review docs bench ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -60,6 +60,9 @@ golden: $(INSTALLED) ## write the help texts, error wordings and report fields t
 
 rules: $(INSTALLED) ## discover and prove the rule library anew (about five minutes)
 	@$(BIN)/python scripts/make_rules.py
+
+renew-rules: $(INSTALLED) ## prove the rules of the library again after a change of the specs, without discovery
+	@$(BIN)/python scripts/make_proofs.py --renew
 
 check-rules: $(INSTALLED) ## re-check every proof of the committed rule library
 	@$(BIN)/tasoopt verify --check
