@@ -16,7 +16,7 @@ OTHER_RUNTIMES = $(filter-out $(INSTALLED),$(wildcard $(VENV)/.installed-*))
 CI_STEPS := lint types imports sizes test check-rules docs first-steps
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo format lint types imports sizes test test-external golden rules check-rules axioms mutate review docs first-steps browser \
+.PHONY: help install demo format lint types imports sizes test test-external golden rules renew-rules check-rules axioms mutate review docs first-steps browser \
 	screenshots release bench bench-generate bench-peers bench-cost bench-search bench-openvino gpu-check ci clean
 
 help: ## list the targets
@@ -67,6 +67,9 @@ test-external: $(INSTALLED) ## run the onnx package's own backend tests and writ
 
 rules: $(INSTALLED) ## discover and prove the rule library anew (about five minutes)
 	@$(BIN)/python scripts/make_rules.py
+
+renew-rules: $(INSTALLED) ## prove the rules of the library again after a change of the specs, without discovery
+	@$(BIN)/python scripts/make_proofs.py --renew
 
 check-rules: $(INSTALLED) ## re-check every proof of the committed rule library
 	@$(BIN)/tasoopt verify --check

@@ -103,8 +103,8 @@ def hold_finals(
 
     It wins if it meets the standard: being ahead by more than the control's noise, if latency is all. A `champion`, the
     winner of earlier finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used
-    again: the best of several noisy ones is mostly too good. What the runtime refuses drops out; `heard` takes what is
-    done now. MismatchError: the fastest computes something else. UncheckableError: the original itself does not run.
+    again: the best of several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when
+    the fastest computes something else, UncheckableError when the original itself does not run.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
     ranking, dropped = _heat(process, original, candidates, timing, settings, standard, champion)
@@ -127,8 +127,7 @@ def hold_finals(
         finalist = Finalist(number, agreed, latency, found, won)
         if won or standard.latency > 0:  # where latency counts nothing, the next gets its chance
             return Finals(finalist, tuple(dropped))
-        loser = loser or finalist
-        dropped.append(TOO_SLOW)
+        loser, dropped = loser or finalist, [*dropped, TOO_SLOW]
     return Finals(loser, tuple(dropped))
 
 

@@ -59,6 +59,27 @@ def build_library(
     return [*_certified(crew, library, kept, progress), *scalars]
 
 
+def renewed(
+    crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress = silent
+) -> tuple[list[Rule], list[str]]:
+    """The rules of a library with certificates for the specs as they are now, and what is wrong with those that fail.
+
+    The axioms that a certificate names stay when they still prove the rule, and are found anew otherwise.
+    """
+    named = [rule.certificate.axioms if rule.certificate is not None else None for rule in rules]
+    questions = [Examine(rule, axioms) for rule, axioms in zip(rules, named, strict=True)]
+    kept, lost = [], []
+    for rule, axioms, verdict in zip(rules, named, examine_all(crew, questions, progress), strict=True):
+        if not isinstance(verdict, Proved):
+            lost.append(f"{rule.name} is not proved any more: {verdict}")
+        elif verdict.from_recorded and axioms is not None:
+            certificate = Certificate(axioms, verdict.engine, library.digest)
+            kept.append(replace(rule, fp_class=verdict.fp_class, certificate=certificate))
+        else:
+            kept += _certified(crew, library, [rule], silent)
+    return kept, lost
+
+
 def _certified(crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress) -> list[Rule]:
     verdicts = examine_all(crew, [Examine(rule) for rule in rules], progress)
     questions = [Explain(rule) for rule in rules]

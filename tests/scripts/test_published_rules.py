@@ -3,7 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
+import derivable
 import published_rules
+from taso_opt.spec.rule_file import library_bytes
 
 LIST = """
  0.0  matmul[none](matmul[none](v1, v4), v5)  =>  matmul[none](v1, matmul[none](v4, v5))
@@ -51,3 +53,31 @@ def test_a_line_in_another_notation_is_refused(tmp_path):
     file.write_text("0.0  softmax(v1)  =>  v1\n")
     result = CliRunner().invoke(published_rules.main, [str(file)])
     assert result.exit_code == 2 and "found 'softmax'" in result.output
+
+
+def test_the_rules_of_the_library_rewrite_each_true_rule_to_its_target(tmp_path):
+    file = tmp_path / "rules.txt"
+    file.write_text(LIST)
+    result = CliRunner().invoke(derivable.main, [str(file), "--max-terms", "400"])
+    *lines, summary = result.output.splitlines()
+    assert (result.exit_code, summary) == (0, "4 derivable, 0 not found, 1 false")
+    assert lines[0].startswith("rule 0, groups 1 to 1: ") and len(lines[0].split(": ")[1].split(", ")) == 1
+
+
+def test_a_rule_that_the_library_does_not_give_is_listed(tmp_path, library_of_one):
+    file = tmp_path / "rules.txt"
+    file.write_text(LIST.splitlines()[1] + "\n" + LIST.splitlines()[4])
+    result = CliRunner().invoke(derivable.main, [str(file), "--rules", str(library_of_one)])
+    assert result.exit_code == 1
+    assert "not found: Add(Conv(" in result.output
+    assert result.output.splitlines()[-1] == "1 derivable, 2 not found, 1 false".replace("2 not", "1 not")
+
+
+@pytest.fixture
+def library_of_one(tmp_path):
+    """The rule of the shipped library that matrix multiplication is associative."""
+    lines = library_bytes(None).decode().splitlines()
+    (line,) = [one for one in lines if "x[*b, m, k], y[k, n], z[n, p]" in one and "MatMul(MatMul(x, y), z) =" in one]
+    path = tmp_path / "one.jsonl"
+    path.write_text(line + "\n")
+    return path

@@ -97,6 +97,67 @@ def library():
     return load_specs()
 
 
+WINDOW = {"strides": (1,), "pads": (0, 0), "dilations": (1,)}
+DEEP = {"strides": (2, 1, 3), "pads": (1, 0, 2, 0, 1, 1), "dilations": (1, 2, 1)}
+BEYOND = (
+    ("Conv", ((2, 3, 9), (4, 3, 3)), {**WINDOW, "group": 1}),
+    ("Conv", ((2, 6, 9), (9, 2, 2), (9,)), {"strides": (3,), "pads": (0, 1), "dilations": (2,), "group": 3}),
+    ("Conv", ((1, 4, 7, 6, 8), (6, 2, 2, 3, 2)), {**DEEP, "group": 2}),
+    ("Conv", ((1, 4, 5, 5), (4, 1, 3, 3)), {"strides": (2, 1), "pads": (2, 0, 1, 1), "dilations": (1, 2), "group": 4}),
+    ("MaxPool", ((2, 3, 9),), {**WINDOW, "kernel": (3,)}),
+    ("MaxPool", ((1, 2, 7, 6, 8),), {**DEEP, "kernel": (3, 2, 3)}),
+    ("AveragePool", ((2, 3, 9),), {"strides": (2,), "pads": (1, 0), "kernel": (3,), "count_include_pad": 0}),
+    ("AveragePool", ((2, 3, 9),), {"strides": (3,), "pads": (1, 2), "kernel": (4,), "count_include_pad": 1}),
+    (
+        "AveragePool",
+        ((1, 2, 6, 7, 5),),
+        {"strides": (1, 2, 3), "pads": (0, 1, 1, 1, 0, 1), "kernel": (2, 3, 2), "count_include_pad": 0},
+    ),
+    *(
+        ("Transpose", ((2, 3, 4, 5),), {"perm": perm})
+        for perm in ((-1, -4, -3, -2), (-3, -1, -4, -2), (-2, -1, -4, -3))
+    ),
+    *(("Concat", ((2, 3, 4), (2, 3, 4), (2, 3, 4)), {"axis": axis}) for axis in (-1, -2, -3)),
+    ("Concat", ((2, 3),), {"axis": -1}),
+    ("Concat", ((1,), (5,), (2,), (3,)), {"axis": -1}),
+    ("Split", ((7,),), {"axis": -1, "sizes": (1, 2, 4)}),
+    ("Split", ((2, 9, 3),), {"axis": -2, "sizes": (4, 1, 3, 1)}),
+    ("Reshape", ((2, 3, 4),), {"shape": (4, 3, 2)}),
+    ("Reshape", ((1,),), {"shape": ()}),
+    ("MatMul", ((3, 1, 4, 5), (2, 5, 6)), {}),
+    ("MatMul", ((4, 5), (2, 3, 5, 6)), {}),
+    *(("Pow", ((3, 4),), {"exponent": exponent}) for exponent in ((1, 2), (3, 2), (3, 1), (4, 1))),
+    *(
+        ("Clip", ((3, 4),), {"low": low, "high": high})
+        for low, high in (((), (1, 2)), ((-1, 3), ()), ((-2, 1), (2, 1)))
+    ),
+    *(("LeakyRelu", ((3, 4),), {"alpha": alpha}) for alpha in ((0, 1), (1, 1), (3, 2), (-1, 2))),
+    *(("Elu", ((3, 4),), {"alpha": alpha}) for alpha in ((1, 2), (2, 1))),
+    *(("HardSigmoid", ((3, 4),), {"alpha": alpha, "beta": (1, 3)}) for alpha in ((1, 5), (1, 1), (2, 1))),
+    *((name, ((3, 1, 4), (5, 1)), {}) for name in ("Add", "Sub", "Mul", "Div", "Max", "Min")),
+    *((name, ((4,), (2, 3, 4)), {}) for name in ("Add", "Sub", "Mul", "Div", "Max", "Min")),
+)
+"""Ranks, attributes and broadcasts that no axiom happens to instantiate."""
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attributes"), BEYOND, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_meanings_agree_at_ranks_and_attributes_beyond_those_of_the_axioms(library, name, shapes, attributes):
+    op = library.builder()
+    term = op.apply(name, [Var(f"x{at}", TensorType("float32", shape)) for at, shape in enumerate(shapes)], attributes)
+    model = standalone_model(op, [term], term.args, opset=17, ir_version=8)
+    feed, leaves = random_operands(term, len(shapes))
+    outputs = [term] if len(op.types(term)) == 1 else [op.item(term, at) for at in range(len(op.types(term)))]
+    mine = evaluate_arrays(op, FloatArrays(), outputs, leaves)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        reference = ReferenceEvaluator(model).run(None, feed)
+    for theirs in (run(model, feed), reference):
+        for value, other, output in zip(mine, theirs, outputs, strict=True):
+            assert value.shape == op.type(output).shape
+            np.testing.assert_allclose(other, value, **TOLERANCE)
+
+
 @pytest.mark.parametrize("name", WRITTEN)
 def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_compute(library, name):
     cases = applications(library, name)

@@ -1,0 +1,50 @@
+"""A library is brought up to date with the specs without being discovered anew."""
+
+import json
+import sys
+
+import make_proofs
+from taso_opt.spec import load_specs
+from taso_opt.spec.rule_file import library_bytes, proofs_path, rule_id
+from taso_opt.verify.check import check_library
+
+
+def library(tmp_path, *alterations):
+    lines = [json.loads(line) for line in library_bytes(None).decode().splitlines()[:3]]
+    for line, change in zip(lines, alterations, strict=False):
+        line.update(change)
+    path = tmp_path / "library.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["make_proofs.py", *map(str, arguments), "--jobs", "1"])
+    return make_proofs.main()
+
+
+def test_a_library_that_is_up_to_date_stays_as_it_is(tmp_path, monkeypatch):
+    path = library(tmp_path)
+    before = [json.loads(line) for line in path.read_text().splitlines()]
+    assert run(monkeypatch, path, "--renew") == 0
+    assert [json.loads(line) for line in path.read_text().splitlines()] == before
+    assert check_library(path, load_specs()).failures == ()
+    assert check_library(path, load_specs()).followed == 1
+
+
+def test_stale_digests_and_lost_axioms_are_renewed(tmp_path, monkeypatch):
+    path = library(tmp_path, {"specs": "0" * 32, "axioms": ["relu_is_idempotent"]}, {"specs": "0" * 32})
+    assert run(monkeypatch, path, "--renew") == 0
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["axioms"] for line in lines] == [["product_of_column_and_row"], [], []]
+    assert {line["specs"] for line in lines} == {load_specs().digest}
+    assert check_library(path, load_specs()).failures == ()
+
+
+def test_a_rule_that_is_false_is_named_and_nothing_is_written(tmp_path, monkeypatch, capsys):
+    text = "Sub(x, y) = Sub(y, x) where x[*a], y[*a]"
+    path = library(tmp_path, {"rule": text, "id": rule_id(text)})
+    before = path.read_bytes()
+    assert run(monkeypatch, path, "--renew") == 1
+    assert f"{rule_id(text)} is not proved any more: " in capsys.readouterr().err
+    assert path.read_bytes() == before and not proofs_path(path).exists()
