@@ -22,6 +22,7 @@ from taso_opt.onnx_io import (
     ModelProto,
     bytes_added,
     check_output,
+    computes_in_singles,
     copy_unchanged,
     operator_counts,
     read_model,
@@ -197,7 +198,9 @@ def _finals(job: Job, plans: Sequence[Plan]) -> Finals:
         candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, place in zip(plans, candidates, strict=True):
             save_atomically(_rewritten(model, plan), place, original=path, durable=False)
-        return hold_finals(job.process, original, candidates, feeds, timing, job.run)
+        return hold_finals(
+            job.process, original, candidates, feeds, timing, job.run, computes_in_singles(job.model.proto)
+        )
 
 
 def _feeds_at_other_sizes(job: Job, original: Path) -> list[Sample]:

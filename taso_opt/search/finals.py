@@ -57,17 +57,18 @@ def hold_finals(
     feeds: Sequence[Feed],
     timing: tuple[Feed, ...],
     settings: RunSettings,
+    singles: bool = False,
 ) -> Finals:
     """Find the fastest candidate in a short heat, compare its outputs, and time it alone against the original.
 
     It wins if it is ahead by more than the control's noise. The heat's figures are not used again: the best of several
-    noisy figures is mostly too good. A candidate that the runtime refuses or dies of drops out. Raises MismatchError
-    when the fastest computes something else than the original: then a rule, a precondition or the rewriting itself is
+    noisy figures is mostly too good. A candidate that the runtime refuses or dies of drops out; `singles` is handed to
+    the comparison. Raises MismatchError when the fastest computes something else than the original: then a rule, a precondition or the rewriting itself is
     wrong. Raises UncheckableError when the original itself does not run on the feeds.
     """
     ranking, dropped = _heat(process, original, candidates, timing, settings)
     for number in ranking:
-        agreed = agreement(process, original, candidates[number], feeds, settings)
+        agreed = agreement(process, original, candidates[number], feeds, settings, singles)
         if agreed.reasons:
             message = f"candidate {number + 1} does not compute what the model computes: {agreed.reasons[0]}"
             raise MismatchError(message, FailedCheck(number, agreed))
