@@ -64,7 +64,8 @@ def hold_finals(
     It wins if it is ahead by more than the control's noise. The heat's figures are not used again: the best of several
     noisy figures is mostly too good. A candidate that the runtime refuses or dies of drops out; `singles` is handed to
     the comparison. Raises MismatchError when the fastest computes something else than the original: then a rule, a
-    precondition or the rewriting itself is wrong. Raises UncheckableError when the original itself does not run on the feeds.
+    precondition or the rewriting itself is wrong. Raises UncheckableError when the original itself does not run on the
+    feeds.
     """
     ranking, dropped = _heat(process, original, candidates, timing, settings)
     for number in ranking:
