@@ -74,11 +74,11 @@ class Reference:
 def examine(
     path: Path, folder: Path, process: RuntimeProcess, dims: Mapping[str, int] | None = None
 ) -> Iterator[Finding]:
-    """Every mode for one model file; nothing is yielded but one finding where the runtime does not run it."""
+    """Every mode for one model file; one finding where the runtime does not run it: refused, or left as it is."""
     try:
         plain = _reference(path, process, dims or {})
-    except TasoError as error:
-        yield Finding(path.name, "all", "not run", str(error)[:200])
+    except TasoError:
+        yield _left_alone(path, folder / f"left_{path.name}", process)
         return
     dress = dressed(ModelProto.FromString(path.read_bytes()))
     for mode in MODES:
@@ -101,6 +101,19 @@ def _finding(path: Path, source: Path, mode: str, output: Path, plain: Reference
     if source.read_bytes() != content:
         detail = "the original was changed"
     return Finding(path.name, mode, "wrong" if detail else "agrees", detail, rewritten)
+
+
+def _left_alone(path: Path, output: Path, process: RuntimeProcess) -> Finding:
+    """What becomes of a model that cannot be compared with anything."""
+    try:
+        _rewrite(path, output, "optimized", process, {})
+    except TasoError as error:
+        left = output.exists() or "\n" in str(error)
+        return Finding(path.name, "not run", "wrong" if left else "refused", str(error)[:200])
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what this script looks for
+        return Finding(path.name, "not run", "crash", repr(error))
+    same = output.read_bytes() == path.read_bytes()
+    return Finding(path.name, "not run", "unchanged" if same else "wrong")
 
 
 def _rewrite(path: Path, output: Path, mode: str, process: RuntimeProcess, dims: Mapping[str, int]) -> bool:
@@ -226,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     print(f"{finding.model} {finding.mode} {finding.result}: {finding.detail}", flush=True)
                     options.keep.mkdir(parents=True, exist_ok=True)
                     shutil.copy(path, options.keep)
-                elif finding.result in ("refused", "not run"):
+                elif finding.result == "refused":
                     print(f"{finding.model} {finding.mode} {finding.result}: {finding.detail}", file=sys.stderr)
     for (mode, result), count in sorted(counts.items()):
         print(f"{mode}: {count} {result}")

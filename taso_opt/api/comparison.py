@@ -8,7 +8,7 @@ from taso_opt.api.session import Progress, require_loadable, silent
 from taso_opt.api.settings import CompareSettings
 from taso_opt.api.summary import measured_latency, measured_speedup
 from taso_opt.errors import RuntimeFailure
-from taso_opt.onnx_io import read_model
+from taso_opt.onnx_io import computes_in_singles, read_model
 from taso_opt.report.record import Comparison
 from taso_opt.runtime import (
     CompareLatency,
@@ -48,7 +48,7 @@ def compare_files(
             require_loadable(model, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
         tell("comparing outputs")
-        found = agreement(process, reference.path, other.path, feeds, run)
+        found = agreement(process, reference.path, other.path, feeds, run, computes_in_singles(reference.proto))
         if found.failure:
             raise RuntimeFailure(found.failure)
         tell("timing both models")

@@ -14,10 +14,10 @@ from taso_opt.core.graph import Graph
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostTable, Decision
 from taso_opt.errors import RuntimeFailure, UnsupportedError
-from taso_opt.onnx_io import Model, ModelProto, read_model, save_atomically, seeded, write_model
+from taso_opt.onnx_io import Model, ModelProto, computes_in_singles, read_model, save_atomically, seeded, write_model
 from taso_opt.runtime import run_feeds
 from taso_opt.search.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
-from taso_opt.search.finals import Finals, Standard, hold_finals
+from taso_opt.search.finals import Finals, Standard, Trial, hold_finals
 from taso_opt.search.plan import Plan
 from taso_opt.search.samples import Sample
 from taso_opt.spec import load_specs
@@ -58,6 +58,7 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
             original, model = folder / "original.onnx", replace(job.model, proto=proto)
             save_atomically(proto, original, original=path, durable=False)
         feeds += _feeds_at_other_sizes(job, original)
+        trial = Trial(feeds, timing, job.run, computes_in_singles(job.model.proto))
         candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, file in zip(plans, candidates, strict=True):
             save_atomically(rewritten(model, plan), file, original=path, durable=False)
@@ -66,12 +67,10 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
         if known is not None and known.winner is None:
             return Contest(None, known)
         if known is not None and known.winner is not None and known.winner < len(plans):
-            finals = hold_finals(
-                job.process, original, candidates, feeds, timing, job.run, standard, known.winner, heard=job.tell
-            )
+            finals = hold_finals(job.process, original, candidates, trial, standard, known.winner, job.tell)
             if finals.finalist is not None and finals.finalist.won:
                 return Contest(finals, known)
-        finals = hold_finals(job.process, original, candidates, feeds, timing, job.run, standard, heard=job.tell)
+        finals = hold_finals(job.process, original, candidates, trial, standard, heard=job.tell)
         if finals.finalist is not None:
             table.decide(place, question, finals.finalist.number if finals.finalist.won else None)
         return Contest(finals)

@@ -25,7 +25,7 @@ ALLOW_SLOWER = "Write what meets another objective even if it is slower."
 ALPHA = "How much worse than the best a graph may be and still be explored."
 FP_CLASS = "The loosest floating-point class of rules to use."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
-DIM = "A number for a symbolic dim; the outputs are compared at further ones too."
+DIM = "A number for a symbolic dim; further ones to compare at."
 FP_CLASSES = [name.value for name in FpClass]
 
 

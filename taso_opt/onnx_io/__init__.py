@@ -1,6 +1,6 @@
 """The only door to ONNX files: reads, writes and compares models."""
 
-from taso_opt.onnx_io.census import operator_counts
+from taso_opt.onnx_io.census import computes_in_singles, operator_counts
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import load_model, validate_input
@@ -22,6 +22,7 @@ __all__ = [
     "bytes_added",
     "check_fidelity",
     "check_output",
+    "computes_in_singles",
     "copy_unchanged",
     "fold_constant",
     "inlined",

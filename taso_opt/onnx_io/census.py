@@ -1,12 +1,15 @@
-"""Counts the operators of a model, bodies of control flow included."""
+"""What a model consists of, bodies of control flow included: its operators, and whether single floats are among it."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from onnx import GraphProto, ModelProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from taso_opt.onnx_io.scopes import bodies
+from taso_opt.onnx_io.scopes import all_tensors, bodies
+
+SINGLES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
+"""Floats of at most single precision that operators compute in."""
 
 
 def operator_counts(proto: ModelProto) -> dict[str, int]:
@@ -18,3 +21,17 @@ def operator_counts(proto: ModelProto) -> dict[str, int]:
             counts[node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"] += 1
             stack.extend(bodies(node))
     return dict(sorted(counts.items()))
+
+
+def computes_in_singles(proto: ModelProto) -> bool:
+    """Whether a model computes in floats of single precision or less anywhere, so that doubles are no more exact."""
+    inputs = (value.type.tensor_type.elem_type for value in proto.graph.input)
+    if any(code in SINGLES for code in inputs) or any(one.data_type in SINGLES for one in all_tensors(proto)):
+        return True
+    stack: list[NodeProto] = [*proto.graph.node, *(node for function in proto.functions for node in function.node)]
+    while stack:
+        node = stack.pop()
+        if node.op_type == "Cast" and any(one.name == "to" and one.i in SINGLES for one in node.attribute):
+            return True
+        stack.extend(inner for body in bodies(node) for inner in body.node)
+    return False

@@ -31,4 +31,7 @@ def _value(leaf: Const, constant: Callable[[Const], Array]) -> Array:
 
 
 def _widened(value: Array) -> Array:
+    """Floats as doubles; small integers as large ones, since meanings subtract and unsigned ones would wrap around."""
+    if value.dtype.kind in "iu" and np.can_cast(value.dtype, np.int64):
+        return value.astype(np.int64)
     return value if value.dtype.kind in "iubO" else value.astype(np.float64)

@@ -8,7 +8,8 @@ Integer, boolean and string outputs must be equal.
 
 The *yardstick* is the difference that the runtime's own optimizations make on the original: the tolerance of an output
 is max(base, 2 * that difference), where base depends on its type (float64 1e-9, float32 1e-4, float16 1e-2), and at
-most 1000 * base (and 0.1), so that a model that the runtime itself cannot reproduce does not excuse everything.
+most 1000 * base (and 0.1), so that a model that the runtime itself cannot reproduce does not excuse everything. A
+float64 output of a model that computes in float32 somewhere is judged as a float32 output.
 
 NaN and Inf: where the original gives them, the other must give the same ones at the same places, and their agreement
 proves no more than that; such outputs are named in a warning (see `special_share`). Everything else is compared.
@@ -109,13 +110,14 @@ def compare_outputs(
     )
 
 
-def yardstick(optimized: Sequence[Array], plain: Sequence[Array]) -> tuple[float, ...]:
+def yardstick(optimized: Sequence[Array], plain: Sequence[Array], singles: bool = False) -> tuple[float, ...]:
     """The tolerance of each output from the original's outputs with all and with no optimizations of the runtime.
 
+    With `singles` the model computes in float32 or less somewhere, and outputs in float64 are no more exact than that.
     Raises MismatchError if the numbers of outputs differ.
     """
     _require_same_count(optimized, plain)
-    return tuple(_tolerance(*pair) for pair in zip(optimized, plain, strict=True))
+    return tuple(_tolerance(*pair, singles) for pair in zip(optimized, plain, strict=True))
 
 
 def sensitivity(first: Sequence[Array], second: Sequence[Array]) -> tuple[Reaction, ...]:
@@ -196,8 +198,9 @@ def _relative_errors(reference: Array, other: Array) -> tuple[NDArray[np.float64
     return absolute / np.maximum(rms, np.abs(expected)), absolute
 
 
-def _tolerance(optimized: Array, plain: Array) -> float:
-    base = base_tolerance(optimized.dtype)
+def _tolerance(optimized: Array, plain: Array, singles: bool) -> float:
+    dtype = np.dtype(np.float32) if singles and optimized.dtype == np.float64 else optimized.dtype
+    base = base_tolerance(dtype)
     if optimized.dtype.kind != "f" or optimized.shape != plain.shape or not _same_special_values(optimized, plain):
         return base
     largest = max(base, min(LARGEST_FACTOR * base, LARGEST_TOLERANCE))

@@ -50,10 +50,16 @@ class Agreement:
 
 
 def agreement(
-    process: RuntimeProcess, original: Model, other: Model, feeds: Sequence[Feed], settings: RunSettings
+    process: RuntimeProcess,
+    original: Model,
+    other: Model,
+    feeds: Sequence[Feed],
+    settings: RunSettings,
+    singles: bool = False,
 ) -> Agreement:
     """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change.
 
+    `singles` says that the original computes in float32 or less somewhere, whatever its outputs are.
     Raises UncheckableError when the original does not run on the feeds.
     """
     moved = nudged(feeds[0], settings.seed)
@@ -68,7 +74,7 @@ def agreement(
         outputs = _run(process, other, feeds, settings)
     except RuntimeFailure as error:
         return Agreement((), warnings, str(error))
-    tolerances = [yardstick(*case) for case in zip(reference, plain, strict=True)]
+    tolerances = [yardstick(*case, singles) for case in zip(reference, plain, strict=True)]
     comparisons = _compared(reference, outputs, tolerances)
     if all(one.agrees for one in comparisons) or all(one.agrees for one in _compared(reference, plain, tolerances)):
         return Agreement(comparisons, warnings)

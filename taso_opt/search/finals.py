@@ -88,13 +88,24 @@ class Finals:
     dropped: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Trial:
+    """On what models are compared (`feeds`) and timed (`timing`), and how they run.
+
+    `singles` tells that float64 outputs come from float32 and are judged as such.
+    """
+
+    feeds: Sequence[Feed]
+    timing: tuple[Feed, ...]
+    settings: RunSettings
+    singles: bool = False
+
+
 def hold_finals(
     process: RuntimeProcess,
     original: Model,
     candidates: Sequence[Model],
-    feeds: Sequence[Feed],
-    timing: tuple[Feed, ...],
-    settings: RunSettings,
+    trial: Trial,
     standard: Standard = FASTEST,
     champion: int | None = None,
     heard: Callable[[str], None] = lambda message: None,
@@ -107,18 +118,18 @@ def hold_finals(
     the fastest computes something else, UncheckableError when the original itself does not run.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
-    ranking, dropped = _heat(process, original, candidates, timing, settings, standard, champion)
+    ranking, dropped = _heat(process, original, candidates, trial, standard, champion)
     loser = None
     for number in ranking:
         heard("checking the outputs of the fastest candidate")
-        agreed = agreement(process, original, candidates[number], feeds, settings)
+        agreed = agreement(process, original, candidates[number], trial.feeds, trial.settings, trial.singles)
         if agreed.reasons:
             raise _mismatch(number, agreed)
         if agreed.failure:
             dropped.append(agreed.failure)
             continue
         heard("timing the fastest candidate in turns with the original")
-        latency = _final(process, original, candidates[number], timing, settings)
+        latency = _final(process, original, candidates[number], trial)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
@@ -136,10 +147,8 @@ def _mismatch(number: int, agreed: Agreement) -> MismatchError:
     return MismatchError(message, FailedCheck(number, agreed))
 
 
-def _final(
-    process: RuntimeProcess, original: Model, candidate: Model, timing: tuple[Feed, ...], settings: RunSettings
-) -> LatencyComparison:
-    request = CompareLatency(original, (candidate,), timing, settings, time_limit_s=FINAL_LIMIT_S)
+def _final(process: RuntimeProcess, original: Model, candidate: Model, trial: Trial) -> LatencyComparison:
+    request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=FINAL_LIMIT_S)
     return _timed(process, request)
 
 
@@ -151,8 +160,7 @@ def _heat(
     process: RuntimeProcess,
     original: Model,
     candidates: Sequence[Model],
-    feeds: tuple[Feed, ...],
-    settings: RunSettings,
+    trial: Trial,
     standard: Standard,
     champion: int | None,
 ) -> tuple[list[int], list[str]]:
@@ -164,9 +172,8 @@ def _heat(
         return [champion], []
     if len(candidates) == 1 or not standard.latency:
         return sorted(range(len(candidates)), key=lambda number: standard.score(number, 1.0)), []
-    request = CompareLatency(
-        original, tuple(candidates), feeds, settings, HEAT_ROUNDS, HEAT_RECREATIONS, time_limit_s=HEAT_LIMIT_S
-    )
+    place = trial.timing, trial.settings, HEAT_ROUNDS, HEAT_RECREATIONS
+    request = CompareLatency(original, tuple(candidates), *place, time_limit_s=HEAT_LIMIT_S)
     latency = _timed(process, request)
     ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}
     ranking = sorted(ran, key=lambda number: standard.score(number, latency.ratio(ran[number]).value))

@@ -39,6 +39,16 @@ class FloatArrays:
         a, b = aligned(x, y)
         return np.subtract(a, b)
 
+    def larger(self, x: Array, y: Array) -> Array:
+        """Element-wise maximum with broadcasting."""
+        a, b = aligned(x, y)
+        return np.maximum(a, b)
+
+    def smaller(self, x: Array, y: Array) -> Array:
+        """Element-wise minimum with broadcasting."""
+        a, b = aligned(x, y)
+        return np.minimum(a, b)
+
     def multiply(self, x: Array, y: Array) -> Array:
         """Element-wise product with broadcasting."""
         a, b = aligned(x, y)

@@ -55,6 +55,16 @@ def test_random_models_are_valid_repeat_with_the_seed_and_have_what_graphs_are_a
     assert len(dtypes) >= 4 and "N" in dims and defaults > 5
 
 
+def test_a_model_that_the_runtime_does_not_run_is_refused_and_nothing_written(tmp_path, process):
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "com.strange" : 1]> g (float[2] x) => (float[2] y)'
+        "{ y = com.strange.Op(x) }"
+    )
+    (found,) = examine(save(tmp_path, model), tmp_path, process)
+    assert (found.mode, found.result) == ("not run", "refused")
+    assert found.detail.startswith("expected ONNX Runtime to load ")
+
+
 def test_a_wrong_weight_or_a_lost_output_would_be_noticed(tmp_path, process, monkeypatch):
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (float[2, 2] x) => (float[2, 2] y, float[2, 2] z)'

@@ -14,7 +14,7 @@ BASE = np.linspace(-1, 1, 8).astype(np.float32)
 def judged(monkeypatch):
     """The agreement of models with the first one, given the outputs of each, None for one that does not run."""
 
-    def judge(outputs, plain=None):
+    def judge(outputs, plain=None, singles=False):
         def run(process, model, feeds, settings, optimization, timeout_s):
             value = plain if optimization == "none" and plain is not None else outputs[model]
             if value is None:
@@ -23,7 +23,7 @@ def judged(monkeypatch):
 
         monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
         names = list(outputs)
-        return [agreement(None, names[0], other, [{}, {}], RunSettings()) for other in names[1:]]
+        return [agreement(None, names[0], other, [{}, {}], RunSettings(), singles) for other in names[1:]]
 
     return judge
 
@@ -54,3 +54,11 @@ def test_where_the_runtime_contradicts_itself_a_candidate_that_differs_is_no_mis
     different, equal = judged({"model": BASE, "other": BASE * 0.5, "same": BASE}, plain=BASE * 0.5)
     assert different.failure == CONTRADICTION
     assert not equal.failure and not equal.reasons
+
+
+def test_doubles_made_of_singles_are_judged_as_singles(judged):
+    models = {"model": BASE.astype(np.float64), "candidate": BASE.astype(np.float64) + 1e-6}
+    (strict,) = judged(models)
+    (lenient,) = judged(models, singles=True)
+    assert strict.reasons and "at most 1e-09" in strict.reasons[0]
+    assert not lenient.reasons

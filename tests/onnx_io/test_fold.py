@@ -1,0 +1,38 @@
+"""Constants are folded to what the runtime computes, also where numbers wrap around or are infinite."""
+
+import numpy as np
+import pytest
+
+from taso_opt.core.term import Const
+from taso_opt.core.types import TensorType
+from taso_opt.onnx_io import fold_constant
+from taso_opt.spec import load_specs
+
+INF = np.inf
+
+
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (np.array([3, 200, 255], np.uint8), np.array([5, 100, 0], np.uint8)),
+        (np.array([-128, 127, 0], np.int8), np.array([127, -128, 1], np.int8)),
+        (np.array([2**63 - 1, -(2**63)], np.int64), np.array([-5, 7], np.int64)),
+        (np.array([INF, -INF, 1, INF], np.float32), np.array([INF, -INF, -INF, 2], np.float32)),
+        (np.array([1e300, 1.0], np.float64), np.array([-1.0, 1 + 2**-52], np.float64)),
+    ],
+)
+def test_the_larger_and_the_smaller_of_two_constants_are_one_of_them(operator, x, y):
+    builder = load_specs().builder()
+    leaves = {name: Const(name, TensorType(value.dtype.name, value.shape)) for name, value in (("x", x), ("y", y))}
+    term = builder.apply(operator, [leaves["x"], leaves["y"]], {})
+    found = fold_constant(builder, term, lambda leaf: {"x": x, "y": y}[leaf.name])
+    assert found.dtype == x.dtype
+    assert np.array_equal(found, np.maximum(x, y) if operator == "Max" else np.minimum(x, y))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+def test_absolute_values_of_integers_are_right(dtype):
+    builder, value = load_specs().builder(), np.array([0, 5, 100], dtype)
+    term = builder.apply("Abs", [Const("x", TensorType(dtype, (3,)))], {})
+    assert np.array_equal(fold_constant(builder, term, lambda leaf: value), value)
