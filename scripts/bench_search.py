@@ -4,8 +4,8 @@ Usage: python scripts/bench_search.py [--largest N] [--output FILE]
 
 Each row is one process that searches with the default options, but a budget of ten minutes, so that work and not the
 clock ends the search on a busy machine too, and stops before the finals (`--dry-run`): first with an empty table of
-costs, then again with the table that the first search left. Memory is the peak of the process that searches; the
-process of the runtime beside it is given apart. The search's own CPU time is what other programs on the machine disturb
+costs, then again with the table that the first search left. Memory is the peak of the process that searches,
+without the runtime's beside it. The search's own CPU time is what other programs on the machine disturb
 least. The networks are NasRNN, unrolled to more and more time steps; the shares of the rule library are drawn at
 random, each one a part of the next.
 """
@@ -64,7 +64,6 @@ class Measured:
     stopped_by: str
     predicted: float
     memory_mb: float
-    runtime_mb: float
 
 
 @click.command()
@@ -125,7 +124,6 @@ def measure(task: Task) -> Measured:
         warm.search.stopped_by,
         warm.search.predicted_before_ms / warm.search.predicted_after_ms,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
     )
 
 
@@ -151,7 +149,6 @@ COLUMNS = (
     "ended by",
     "predicted speed-up",
     "memory MB",
-    "runtime's MB",
 )
 
 
@@ -173,7 +170,6 @@ def line(found: Measured | str) -> str:
         found.stopped_by,
         f"{found.predicted:.2f}",
         f"{found.memory_mb:.0f}",
-        f"{found.runtime_mb:.0f}",
     )
     return f"| {' | '.join(cells)} |"
 
