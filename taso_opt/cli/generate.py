@@ -98,4 +98,5 @@ def _stages(stats: GenerateStats) -> Iterator[str]:
     yield f"{stats.refuted} refuted on fresh instances"
     yield f"{stats.forms} general forms"
     yield f"{stats.scalars} equations between scalar functions"
+    yield f"{stats.definitions} definitions"
     yield f"{stats.candidates} candidates, none an instance of another"

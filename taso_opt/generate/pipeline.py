@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from taso_opt.core.rule import Rule
 from taso_opt.errors import UsageError
+from taso_opt.generate.definitions import discover_definitions
 from taso_opt.generate.enumerate import enumerate_terms
 from taso_opt.generate.families import POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
@@ -80,10 +81,13 @@ def generate(
     candidates = most_general(forms, library.builder())
     # 4. Scalar functions, which are judged over the reals.
     scalars = discover_scalars(library, settings.max_ops, settings.seed, frozenset(selected(library, settings)))
-    candidates = tuple(sorted((*candidates, *scalars), key=lambda rule: (rule.size, format_rule(rule))))
+    # 5. What the standard says of operators in other operators.
+    definitions = discover_definitions(library, frozenset(selected(library, settings)))
+    found = (*candidates, *scalars, *definitions)
+    candidates = tuple(sorted(found, key=lambda rule: (rule.size, format_rule(rule))))
     refuted = sum(chunk.refuted for chunk in general)
     counts = _summed([one for one, _ in explored])
-    stats = GenerateStats(counts, len(groups), refuted, len(forms), len(scalars), len(candidates))
+    stats = GenerateStats(counts, len(groups), refuted, len(forms), len(scalars), len(definitions), len(candidates))
     return Generation(candidates, stats)
 
 
@@ -98,8 +102,8 @@ def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, O
 
 
 def tensor_operators(operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
-    """Those that residues can evaluate; the others belong to the family of scalar functions."""
-    return {name: operator for name, operator in operators.items() if not operator.scalar}
+    """Those that residues can evaluate; the others belong to the scalar functions or have definitions."""
+    return {name: one for name, one in operators.items() if not (one.scalar or one.defined)}
 
 
 def most_general(rules: Iterable[Rule], builder: Builder) -> tuple[Rule, ...]:

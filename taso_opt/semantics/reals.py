@@ -25,6 +25,10 @@ class OrderedReals(FloatArrays):
         """A rational number, behind the sample axis."""
         return np.array([z3.Q(value.numerator, value.denominator)], dtype=object)
 
+    def divide(self, x: Array, y: Array) -> Array:
+        """A product with the reciprocal, that of 0 being some number: x/0 is x (1/0) in floating point as well."""
+        return self.multiply(x, _mapped(lambda element: z3.RealVal(1) / element, y))
+
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number."""
         assert isinstance(factors, Fraction), "scalar meanings scale by one number"

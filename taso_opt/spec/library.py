@@ -26,10 +26,11 @@ SHARED_MODULES = ("elementwise", "joining", "piecewise", "shapes", "transcendent
 
 @dataclass(frozen=True)
 class SpecLibrary:
-    """All operators by name, all axioms by name, all ONNX spellings by op type, and a digest of their sources."""
+    """Operators, axioms and definitions by name, ONNX spellings by op type, and a digest of their sources."""
 
     operators: Mapping[str, Operator]
     axioms: Mapping[str, Axiom]
+    definitions: Mapping[str, Axiom]
     spellings: Mapping[str, Spelling]
     digest: str
 
@@ -50,6 +51,7 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
     """Build a library from specification modules; SpecError when two of them declare the same thing."""
     operators: dict[str, Operator] = {}
     axioms: dict[str, Axiom] = {}
+    definitions: dict[str, Axiom] = {}
     spellings: dict[str, Spelling] = {}
     hasher = blake2b(digest_size=16)
     for name in SHARED_MODULES:
@@ -64,13 +66,22 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
         for op_type in spelling.op_types:
             _add(spellings, op_type, spelling, module)
         for _, law in inspect.getmembers(module, inspect.isfunction):
-            if hasattr(law, "__axiom__") and law.__module__ == module.__name__:
+            if law.__module__ != module.__name__:
+                continue
+            if hasattr(law, "__axiom__"):
                 _add(axioms, law.__name__, law.__axiom__, module)
+            if hasattr(law, "__definition__"):
+                _add(definitions, law.__name__, law.__definition__, module)
         for law in getattr(module, "AXIOMS", ()):
             _add(axioms, law.name, law, module)
         hasher.update(Path(str(module.__file__)).read_bytes())
-    tables = MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(spellings)
-    return SpecLibrary(*tables, hasher.hexdigest())
+    return SpecLibrary(
+        MappingProxyType(operators),
+        MappingProxyType(axioms),
+        MappingProxyType(definitions),
+        MappingProxyType(spellings),
+        hasher.hexdigest(),
+    )
 
 
 def _add(table: dict[str, T], name: str, value: T, module: ModuleType) -> None:

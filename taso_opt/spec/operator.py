@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy.typing import NDArray
 
 from taso_opt.core.dims import Dim
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Attribute, Term
 from taso_opt.core.types import TensorType
 
@@ -88,10 +89,14 @@ class OnnxCall:
 
 @dataclass(frozen=True)
 class WriteContext:
-    """What a spelling may ask while it writes: the opset of the model and the types of terms."""
+    """What a spelling may ask while it writes: the opset of the model, the types of terms and values of numbers.
+
+    `value_of` answers None for what is no constant of one element; ONNX keeps some operands in attributes.
+    """
 
     opset: int
     type_of: Callable[[Term], TensorType]
+    value_of: Callable[[Term], Fraction | None] = literal_value
 
 
 Reader = Callable[["Builder", OnnxNode], "Term | tuple[Term, ...] | None"]
@@ -117,6 +122,8 @@ class Operator:
     `elementwise` operators compute every element from the elements at the same place. Those that are `scalar` besides
     have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
     them, and rules with them are judged over the reals, element by element.
+    Those that are `defined` are said in other operators by definitions: no family enumerates them, and rules with them
+    are judged by their meanings at all sizes.
     """
 
     name: str
@@ -131,6 +138,7 @@ class Operator:
     conditions: Callable[..., Sequence[tuple[Dim, str]]] | None = None
     elementwise: bool = False
     scalar: bool = False
+    defined: bool = False
 
     def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
         """The types of all outputs; TypeMismatch when the operands do not fit."""
