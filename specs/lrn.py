@@ -8,14 +8,14 @@ from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
 from taso_opt.spec.piecewise import fraction, ratio
-from taso_opt.spec.shapes import same_dtype
+from taso_opt.spec.shapes import is_number, same_dtype
 from taso_opt.spec.transcendental import power
 from taso_opt.spec.windows import WindowShares
 
 
 def infer(x, alpha, bias, reach, beta):
     same_dtype(x, alpha, bias)
-    if x.rank < 3 or alpha.rank or bias.rank:
+    if x.rank < 3 or not (is_number(alpha) and is_number(bias)):
         raise TypeMismatch(f"expected an image and two numbers for LRN, found {x}, {alpha} and {bias}")
     return x
 

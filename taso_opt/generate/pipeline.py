@@ -82,7 +82,7 @@ def generate(
     # 4. Scalar functions, which are judged over the reals.
     scalars = discover_scalars(library, settings.max_ops, settings.seed, frozenset(selected(library, settings)))
     # 5. What the standard says of operators in other operators.
-    definitions = discover_definitions(library, frozenset(selected(library, settings)))
+    definitions = discover_definitions(library, frozenset(selected(library, settings)), scalars)
     found = (*candidates, *scalars, *definitions)
     candidates = tuple(sorted(found, key=lambda rule: (rule.size, format_rule(rule))))
     refuted = sum(chunk.refuted for chunk in general)

@@ -20,7 +20,7 @@ from taso_opt.spec.operator import Operator, Spelling
 
 T = TypeVar("T")
 SPECS_PACKAGE = "taso_opt.data.specs"
-SHARED_MODULES = ("elementwise", "joining", "piecewise", "shapes", "transcendental", "windows")
+SHARED_MODULES = ("elementwise", "joining", "piecewise", "reductions", "shapes", "transcendental", "windows")
 """Modules of this package that specifications take meanings, types and laws from."""
 
 

@@ -88,7 +88,7 @@ def _disagreement(instance: Instance, generator: np.random.Generator) -> Counter
     rule = Rule(instance.source, instance.target)
     if is_definitional(instance.builder, rule):
         # Residues have no roots and reciprocals; of two numbers of either sign, where they are defined.
-        numbers = {leaf: generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables}
+        numbers: Leaves = {leaf: generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables}
         return _compare(instance, FloatArrays(), numbers, "float64", _far_apart)
     if is_scalar(instance.builder, rule):
         # Residues have no order. Numbers spread over the pieces of hard swishes and the like.
