@@ -91,3 +91,15 @@ def layer_normalization_scales(op, x: "*b n", epsilon: "", scale: "n"):
 @definition()
 def layer_normalization_shifts(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
     return op.LayerNormalization(x, epsilon, scale, shift), op.Add(op.LayerNormalization(x, epsilon, scale), shift)
+
+
+@definition()
+def affine_layer_normalization_by_deviations(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
+    (_, plain) = layer_normalization_by_deviations(op, x, epsilon)
+    return op.LayerNormalization(x, epsilon, scale, shift), op.Add(op.Mul(plain, scale), shift)
+
+
+@definition()
+def affine_layer_normalization_by_squares(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
+    (_, plain) = layer_normalization_by_squares(op, x, epsilon)
+    return op.LayerNormalization(x, epsilon, scale, shift), op.Add(op.Mul(plain, scale), shift)

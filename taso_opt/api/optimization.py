@@ -130,7 +130,9 @@ def search(job: Job) -> tuple[SearchResult, CostModel]:
 
     job.tell("measuring what the model's kernels cost, where that is not known yet")
     with CostTable() as table:
-        cost = CostModel(bound, table, Measurer(job.process, job.run, job.info, weight_bytes(model)), model.opset)
+        cost = CostModel(
+            bound, table, Measurer(job.process, job.run, job.info, weight_bytes(model)), model.opset, model.literal
+        )
         rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)
         finder = BacktrackingSearch(model.builder, rewriter, cost, spellable(model), settings.alpha, limits)

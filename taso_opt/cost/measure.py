@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from math import prod
 
-from taso_opt.core.literal import literal_value
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
@@ -158,7 +158,8 @@ def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: 
         for place, operand in enumerate(_operands(unit)):
             leaf = Const if finder.is_constant(operand) else Var
             fresh = leaf(f"copy{copy}_{place}", builder.type(operand))
-            leaves[operand] = operand if literal_value(operand) is not None else fresh
+            number = finder.number(operand)
+            leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
         outputs += [_copied(root, unit.members, leaves) for root in unit.roots]
     return standalone_model(builder, outputs, opset=opset, ir_version=IR_VERSION)
 

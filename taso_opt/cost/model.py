@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
 from taso_opt.cost.measure import Measurer
 from taso_opt.cost.table import CostTable
-from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.spec.builder import Builder
 
 
 class CostModel:
     """Costs in seconds on one device; what is not in the table yet is measured when it is asked for."""
 
-    def __init__(self, builder: Builder, table: CostTable, measurer: Measurer, opset: int) -> None:
-        """`builder` has bindings that give every size a number; `opset` is the model's."""
+    def __init__(
+        self,
+        builder: Builder,
+        table: CostTable,
+        measurer: Measurer,
+        opset: int,
+        value_of: ValueOf = literal_value,
+    ) -> None:
+        """`builder` has bindings that give every size a number; `opset` and the values of constants are the model's."""
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
-        self._finder = UnitFinder(builder)
+        self._finder = UnitFinder(builder, value_of)
         self._known = table.load(measurer.place)
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:

@@ -7,7 +7,7 @@ true cost, and so does a fusion that makes things slower.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from taso_opt.core.term import Apply, Term, children
 from taso_opt.spec.builder import Builder
@@ -26,7 +26,7 @@ def regions(live: Sequence[Term], groups: Sequence[Sequence[Term]], builder: Bui
     heavy ones lie below the one as below the other.
     """
     single = {group[0] for group in groups if len(group) == 1 and _is_light(group[0], builder)}
-    if not any(isinstance(term, Apply) and term.operator in SEEDS for term in single):
+    if not has_seed(single):
         return [list(group) for group in groups]
     levels = _levels(live, single)
     home: dict[Term, list[Term]] = {}
@@ -51,6 +51,11 @@ def regions(live: Sequence[Term], groups: Sequence[Sequence[Term]], builder: Bui
     return found
 
 
+def has_seed(members: Iterable[Term]) -> bool:
+    """Whether some operator is one around which runtimes fuse."""
+    return any(isinstance(term, Apply) and term.operator in SEEDS for term in members)
+
+
 def _merged(first: list[Term], second: list[Term], home: dict[Term, list[Term]]) -> list[Term]:
     for term in second:
         home[term] = first
@@ -59,8 +64,7 @@ def _merged(first: list[Term], second: list[Term], home: dict[Term, list[Term]])
 
 
 def _is_region(members: Sequence[Term]) -> bool:
-    seeded = any(isinstance(term, Apply) and term.operator in SEEDS for term in members)
-    return seeded and 1 < len(members) <= MOST_MEMBERS
+    return has_seed(members) and 1 < len(members) <= MOST_MEMBERS
 
 
 def _is_light(term: Term, builder: Builder) -> bool:

@@ -10,12 +10,14 @@ its parts cost.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.core.types import FLOATS
-from taso_opt.cost.regions import regions
+from taso_opt.cost.regions import has_seed, regions
 from taso_opt.spec.builder import OPAQUE, Builder
 
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
@@ -23,6 +25,9 @@ FREE = frozenset({"Reshape", OPAQUE})
 """Operators that are not costed: a reshape moves nothing, an opaque operator is the same in every plan."""
 
 SWAP = (("perm", (-1, -2)),)
+
+
+ValueOf = Callable[[Const], Fraction | None]
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,9 @@ class Unit:
 class UnitFinder:
     """Finds the units of graphs over one builder, whose bindings must give every size a number."""
 
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
+    def __init__(self, builder: Builder, value_of: ValueOf = literal_value) -> None:
+        """`value_of` tells the value of a constant of one element: what is fused may depend on it."""
+        self._builder, self._value_of = builder, value_of
         self._constant: dict[Term, bool] = {}
         self._costed: dict[Apply, bool] = {}
         self._units: dict[tuple[tuple[Apply, ...], tuple[Term, ...]], Unit] = {}
@@ -107,6 +113,7 @@ class UnitFinder:
         """The unit as text: operators, attributes, operand types, which operands are weights and which are shared."""
         names: dict[Term, str] = {}
         spelt: dict[Term, str] = {}
+        seeded = has_seed(members)
 
         def spell(term: Term) -> str:
             if term in spelt:
@@ -116,6 +123,9 @@ class UnitFinder:
                 text = f"{term.operator}({','.join(map(spell, term.args))}{attributes})"
                 spelt[term] = f"#{len(spelt)}"
                 return text
+            number = self.number(term) if seeded else None
+            if number is not None:
+                return str(number)
             if term not in names:
                 kind = self._builder.type(term)
                 letter = "w" if self.is_constant(term) else "x"
@@ -142,6 +152,10 @@ class UnitFinder:
                 continue
             self._constant[stack.pop()] = isinstance(top, Const) or (bool(parts) and all(map(self.is_constant, parts)))
         return self._constant[term]
+
+    def number(self, term: Term) -> Fraction | None:
+        """The value of a constant without axes, None where it is not known."""
+        return self._value_of(term) if isinstance(term, Const) and not self.rank(term) else None
 
     def rank(self, term: Term) -> int:
         """The number of axes of a term."""

@@ -19,7 +19,7 @@ from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 
-MOST_WORDINGS = 10
+MOST_WORDINGS = 8
 """Wordings of one definition that candidates are made of, the nearest first."""
 
 LONGER = 1
@@ -35,8 +35,8 @@ ARITHMETIC = frozenset({"Mul", "Pow", "Div", "Reciprocal", "Sqrt"})
 def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalars: Sequence[Rule]) -> tuple[Rule, ...]:
     """What the definitions say with the named operators alone, in the order of the text form.
 
-    An operator that has several definitions for the same operands gives an equation between each two of them as well:
-    a model whose version of ONNX lacks the operator has only these.
+    Of an operator that has several definitions, each two wordings give an equation as well: a model whose version of
+    ONNX lacks the operator has only these, and the runtime knows some of them.
     """
     found = {format_rule(rule): rule for rule in _equations(library, scalars) if _operators(rule) <= operators}
     return tuple(found[text] for text in sorted(found))
@@ -44,15 +44,16 @@ def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalar
 
 def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
     builder = library.builder()
-    said: dict[tuple[Term, ...], list[tuple[Term, ...]]] = defaultdict(list)
+    said: dict[tuple[Term, ...], list[list[Term]]] = defaultdict(list)
     rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if _operators(rule) <= ARITHMETIC)))
-    for definition in library.definitions.values():
-        for instance in definition.instances(builder):
-            said[instance.left].append(instance.right)
-            for wording in _wordings(builder, rewriter, instance.right[0]):
-                yield Rule(instance.left, (wording,))
-    for sides in said.values():
-        yield from (Rule(*pair) for pair in combinations(sides, 2))
+    for axiom in library.definitions.values():
+        for instance in axiom.instances(builder):
+            said[instance.left].append(_wordings(builder, rewriter, instance.right[0]))
+    for left, definitions in said.items():
+        wordings = [wording for definition in definitions for wording in definition]
+        yield from (Rule(left, (wording,)) for wording in wordings)
+        if len(definitions) > 1:
+            yield from (Rule((one,), (other,)) for one, other in combinations(wordings, 2))
 
 
 def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Term]:
