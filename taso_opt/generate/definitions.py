@@ -19,8 +19,11 @@ from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 
-MOST_WORDINGS = 8
+MOST_WORDINGS = 14
 """Wordings of one definition that candidates are made of, the nearest first."""
+
+NEAREST = 2
+"""Wordings of each definition that are equated with all others: what runtimes know is near the definition."""
 
 LONGER = 1
 """Operators that a wording may have more than the definition."""
@@ -35,8 +38,8 @@ ARITHMETIC = frozenset({"Mul", "Pow", "Div", "Reciprocal", "Sqrt"})
 def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalars: Sequence[Rule]) -> tuple[Rule, ...]:
     """What the definitions say with the named operators alone, in the order of the text form.
 
-    Of an operator that has several definitions, each two wordings give an equation as well: a model whose version of
-    ONNX lacks the operator has only these, and the runtime knows some of them.
+    Of an operator that has several definitions, the nearest wordings of each give equations with all others as well: a
+    model whose version of ONNX lacks the operator has only these, and the runtime knows some of them.
     """
     found = {format_rule(rule): rule for rule in _equations(library, scalars) if _operators(rule) <= operators}
     return tuple(found[text] for text in sorted(found))
@@ -53,7 +56,9 @@ def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
         wordings = [wording for definition in definitions for wording in definition]
         yield from (Rule(left, (wording,)) for wording in wordings)
         if len(definitions) > 1:
-            yield from (Rule((one,), (other,)) for one, other in combinations(wordings, 2))
+            nearest = {wording for definition in definitions for wording in definition[:NEAREST]}
+            pairs = combinations(wordings, 2)
+            yield from (Rule((one,), (other,)) for one, other in pairs if nearest & {one, other})
 
 
 def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Term]:
