@@ -15,7 +15,7 @@ from taso_opt.spec.windows import WindowShares
 
 def infer(x, alpha, bias, reach, beta):
     same_dtype(x, alpha, bias)
-    if x.rank < 3 or not (is_number(alpha) and is_number(bias)):
+    if x.rank != 4 or not (is_number(alpha) and is_number(bias)):
         raise TypeMismatch(f"expected an image and two numbers for LRN, found {x}, {alpha} and {bias}")
     return x
 
@@ -56,7 +56,7 @@ OPERATOR = Operator(
 )
 
 
-@definition("x: n c w")
+@definition()
 def lrn(op, x: "n c h w", alpha: "", bias: ""):
     batch, channels, *image = op.type(x).shape
     reach, beta = symbol("r"), (symbol("p"), symbol("q"))

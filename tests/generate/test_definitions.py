@@ -55,8 +55,13 @@ def test_a_normalization_is_found_in_the_words_that_models_use(everything, text)
 
 
 def test_local_response_normalization_is_said_for_every_reach_power_and_size(everything):
-    (found,) = [one for one in everything if "LRN" in format_rule(one) and "x[n, c, w]" in format_rule(one)][:1]
-    assert format_rule(found).startswith("LRN(x, alpha, bias; beta=(p, q), reach=r) = ")
+    mean = (
+        "Reshape(AveragePool(Reshape(Mul(x, x); shape=(n, 1, c, h, w)); count_include_pad=1, kernel=(2*r+1, 1, 1), "
+        "pads=(r, 0, 0, r, 0, 0), strides=(1, 1, 1)); shape=(n, c, h, w))"
+    )
+    said = f"Div(x, Pow(Add(Mul({mean}, alpha), bias); exponent=(p, q)))"
+    text = f"LRN(x, alpha, bias; beta=(p, q), reach=r) = {said} where alpha[], bias[], x[n, c, h, w]"
+    assert rule(text) in everything
 
 
 def test_every_definition_is_proved_for_all_sizes(everything, prover):

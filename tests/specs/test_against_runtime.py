@@ -27,6 +27,9 @@ from taso_opt.spec.elementwise import SCALARS
 
 OPSETS = (9, 11, 13, 17, 18, 20)
 FIRST_OPSET = {"HardSwish": 14, "LayerNormalization": 17, "Mish": 18}
+FAULTY_REFERENCE = {"LRN"}
+"""Operators that ONNX's reference gets wrong: its LRN walks through as many channels as the batch has images."""
+
 NUMBERS = {"LRN": (1, 2), "LayerNormalization": (1,)}
 """Operands that ONNX keeps in attributes."""
 
@@ -116,8 +119,8 @@ def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_comput
         for value, output in zip(mine, outputs, strict=True):
             assert value.shape == op.type(output).shape
         with np.errstate(invalid="ignore"):  # the logarithm of a negative number is no number, and that is compared
-            reference = ReferenceEvaluator(model).run(None, feed)
-        for source, theirs in (("runtime", run(model, feed)), ("reference", reference)):
+            reference = [] if name in FAULTY_REFERENCE else [("reference", ReferenceEvaluator(model).run(None, feed))]
+        for source, theirs in (("runtime", run(model, feed)), *reference):
             for value, other in zip(mine, theirs, strict=True):
                 np.testing.assert_allclose(other, value, **TOLERANCE, err_msg=f"{source}, opset {opset}: {term!r}")
 
@@ -137,7 +140,7 @@ def test_what_an_operator_writes_it_reads_back_as_itself(library, name, tmp_path
 
 
 def canonical(op, term):
-    """The one of several equal terms that reading gives: in lowest terms, and without pads it is all one if they count."""
+    """The one of several equal terms that reading gives: fractions in lowest terms, pads that are there counted."""
     attributes = dict(term.attributes)
     for name in {"beta", "exponent"} & attributes.keys():
         attributes[name] = Fraction(*attributes[name]).as_integer_ratio()
