@@ -94,7 +94,9 @@ def _print_axioms(rule: Rule) -> None:
 
     names = rule.certificate.axioms if rule.certificate is not None else ()
     if not names:
-        click.echo("  - the meanings of its operators, equal for all real numbers, one element at a time")
+        by_sizes = rule.certificate is not None and rule.certificate.engine.startswith("index functions")
+        scope = "at all sizes" if by_sizes else "for all real numbers, one element at a time"
+        click.echo(f"  - the meanings of its operators, equal {scope}")
     library = load_specs()
     for name in names:
         click.echo(f"  - {name}")
