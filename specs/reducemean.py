@@ -45,5 +45,5 @@ OPERATOR = Operator(
     evaluate=evaluate,
     spelling=Spelling(("ReduceMean",), read, write),
     arity=1,
-    choices={"reduction": tuple({"axes": axes} for axes in ((-1,), (-2, -1)))},
+    defined=True,
 )

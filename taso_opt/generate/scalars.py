@@ -211,7 +211,9 @@ class _Enumeration:
         """Whether a quotient is worth writing: what may be zero divides nothing, what is computed divides numbers."""
         if literal_value(below) is not None:
             return True
-        return self._positive and (literal_value(above) is not None or isinstance(below, Var))
+        return self._positive and (
+            literal_value(above) is not None or (isinstance(above, Var) and isinstance(below, Var))
+        )
 
 
 def _operations(operator: Operator) -> list[_Operation]:

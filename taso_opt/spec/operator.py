@@ -122,8 +122,8 @@ class Operator:
     `elementwise` operators compute every element from the elements at the same place. Those that are `scalar` besides
     have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
     them, and rules with them are judged over the reals, element by element.
-    Those that are `defined` are said in other operators by definitions: no family enumerates them, and rules with them
-    are judged by their meanings at all sizes.
+    Definitions alone speak of those that are `defined`: no family enumerates them, and rules with them are judged by
+    their meanings at all sizes.
     """
 
     name: str
