@@ -21,6 +21,7 @@ import onnx
 
 import rule_usage
 from fetch_models import PRETRAINED, fetch
+from light_models import light_model
 from networks import NETWORKS
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
@@ -28,6 +29,9 @@ from taso_opt.report.record import Record
 
 DIMS = {"silero_vad": {"unnamed_1": 256, "unnamed_2": 1}}
 """Sizes of symbolic dims where the runtime refuses to run a model at the tool's default ones."""
+
+LIGHT_BENCHED = ("inception_v1", "alexnet", "zfnet512")
+"""Structures of the onnx package with random weights that no benchmark network has a like of."""
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 
@@ -50,7 +54,7 @@ class Row:
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
 def main(names: Sequence[str], threads: int, budget: float, output: Path) -> None:
     """Measure the models named, or all of them, and write the table."""
-    unknown = set(names) - set(NETWORKS) - set(PRETRAINED)
+    unknown = set(names) - set(NETWORKS) - set(LIGHT_BENCHED) - set(PRETRAINED)
     if unknown:
         raise click.UsageError(f"expected names of networks or models, found {', '.join(sorted(unknown))}")
     rows = []
@@ -66,7 +70,7 @@ def main(names: Sequence[str], threads: int, budget: float, output: Path) -> Non
                 rule_usage.write(used, rule_usage.DOCUMENT, rule_usage.DRAWING)
             print(line(row), file=sys.stderr, flush=True)
             path.with_name(f"{path.stem}.opt.onnx").unlink(missing_ok=True)
-            if kind == "network":
+            if kind != "pre-trained":
                 path.unlink()
 
 
@@ -77,6 +81,11 @@ def models(names: Sequence[str], folder: Path) -> Iterator[tuple[str, str, Path]
             path = folder / f"{name}.onnx"
             onnx.save(build(), path)
             yield name, "network", path
+    for name in LIGHT_BENCHED:
+        if not names or name in names:
+            path = folder / f"{name}.onnx"
+            onnx.save(light_model(name), path)
+            yield name, "light structure", path
     for name in PRETRAINED:
         if not names or name in names:
             try:

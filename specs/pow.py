@@ -1,23 +1,18 @@
-"""Powers with one constant exponent: the whole numbers from 1 to 4 and the halves."""
-
-from fractions import Fraction
+"""Powers with one constant, rational exponent."""
 
 import numpy as np
 
 from taso_opt.spec import OnnxCall, Spelling
 from taso_opt.spec.elementwise import scalar_operator
 from taso_opt.spec.piecewise import fraction, ratio
-from taso_opt.spec.transcendental import SQRT
+from taso_opt.spec.transcendental import power
 
-EXPONENTS = ((2, 1), (3, 1), (4, 1), (1, 2))
+EXPONENTS = ((2, 1), (3, 1), (4, 1), (1, 2), (1, 4), (3, 4), (-1, 1), (-1, 2))
+"""What the enumeration looks for other words for."""
 
 
 def evaluate(xp, x, exponent):
-    power = fraction(exponent)
-    result = xp.apply(SQRT, x) if power.denominator == 2 else xp.constant(Fraction(1))
-    for _ in range(int(power)):
-        result = xp.multiply(result, x)
-    return result
+    return power(xp, x, exponent)
 
 
 def read(op, node):
@@ -25,7 +20,7 @@ def read(op, node):
     if value is None or value.size != 1 or value.ndim > node.types[0].rank:
         return None
     exponent = ratio(value)
-    return op.Pow(node.inputs[0], exponent=exponent) if exponent in EXPONENTS else None
+    return op.Pow(node.inputs[0], exponent=exponent) if exponent[0] else None
 
 
 def write(term, context):

@@ -91,10 +91,12 @@ def _by_kernel(cost: CostModel, outputs: Sequence[Term]) -> dict[str, tuple[int,
 def _kernel(unit: Unit) -> str:
     """The operators that run as one kernel, in the order of the data."""
     names: list[str] = []
-    stack: list[Term] = [unit.root]
+    stack: list[Term] = list(unit.roots)
+    seen: set[Term] = set()
     while stack:
         term = stack.pop()
-        if term in unit.members and isinstance(term, Apply):
+        if term in unit.members and term not in seen and isinstance(term, Apply):
+            seen.add(term)
             names.append(term.operator)
             stack.extend(term.args)
     return " + ".join(reversed(names))

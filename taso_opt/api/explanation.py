@@ -111,7 +111,7 @@ def _costs(model: Model, chosen: OptimizeSettings, process: RuntimeProcess, tabl
     require_loadable(model, info)
     run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
     bound = load_specs().builder(model.bindings)
-    return CostModel(bound, table, Measurer(process, run, info, weight_bytes(model)), model.opset)
+    return CostModel(bound, table, Measurer(process, run, info, weight_bytes(model)), model.opset, model.literal)
 
 
 def _fitting(model: Model, steps: Sequence[Step], cost: CostModel, loosest: FpClass) -> list[Considered]:

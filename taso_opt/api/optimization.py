@@ -101,7 +101,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     job.tell("looking up what the model's kernels cost")
     with CostTable() as table:
         measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
-        latency = CostModel(bound, table, measurer, model.opset, measuring)
+        latency = CostModel(bound, table, measurer, model.opset, model.literal, measuring)
         costs = Costs.of(job.goal, latency, bound, model.graph.outputs)
         rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)

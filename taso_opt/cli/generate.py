@@ -143,6 +143,7 @@ def _pruning(stats: GenerateStats) -> Iterator[list[str]]:
     yield ["fresh instances", str(stats.shapes - stats.refuted)]
     yield ["most general forms", str(stats.forms)]
     yield ["between scalar functions, added", str(stats.scalars)]
+    yield ["definitions, added", str(stats.definitions)]
     yield ["instances of others: candidates", str(stats.candidates)]
 
 

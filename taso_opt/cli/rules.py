@@ -105,7 +105,9 @@ def _axioms(rule: Rule) -> Iterator[str]:
 
     names = rule.certificate.axioms if rule.certificate is not None else ()
     if not names:
-        yield "  - the meanings of its operators, equal for all real numbers, one element at a time"
+        by_sizes = rule.certificate is not None and rule.certificate.engine.startswith("index functions")
+        scope = "at all sizes" if by_sizes else "for all real numbers, one element at a time"
+        yield f"  - the meanings of its operators, equal {scope}"
     library = load_specs()
     for name in names:
         yield f"  - {name}"

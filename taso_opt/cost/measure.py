@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from math import prod
 
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
@@ -136,9 +137,13 @@ def working_set(weight_bytes: int) -> int:
 def _operands(unit: Unit) -> list[Term]:
     """What the unit takes from outside, each once."""
     outside: dict[Term, None] = {}
-    stack: list[Term] = [unit.root]
+    seen: set[Term] = set()
+    stack: list[Term] = list(reversed(unit.roots))
     while stack:
         term = stack.pop()
+        if term in seen:
+            continue
+        seen.add(term)
         if term not in unit.members:
             outside[term] = None
         elif isinstance(term, Apply):
@@ -152,14 +157,18 @@ def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: 
         leaves: dict[Term, Term] = {}
         for place, operand in enumerate(_operands(unit)):
             leaf = Const if finder.is_constant(operand) else Var
-            leaves[operand] = leaf(f"copy{copy}_{place}", builder.type(operand))
-        outputs.append(_copied(unit.root, unit.members, leaves))
+            fresh = leaf(f"copy{copy}_{place}", builder.type(operand))
+            number = finder.number(operand)
+            leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
+        outputs += [_copied(root, unit.members, leaves) for root in unit.roots]
     return standalone_model(builder, outputs, opset=opset, ir_version=IR_VERSION)
 
 
 def _copied(term: Term, members: frozenset[Term], leaves: dict[Term, Term]) -> Term:
-    """The members of a unit over other operands; a unit is at most a few operators deep."""
-    if term not in members:
-        return leaves[term]
-    assert isinstance(term, Apply), f"a unit consists of applications, found {term!r}"
-    return Apply(term.operator, tuple(_copied(operand, members, leaves) for operand in term.args), term.attributes)
+    """The members of a unit over other operands, each copied once; a unit is at most some dozens of operators deep."""
+    if term not in leaves:
+        assert isinstance(term, Apply) and term in members, f"a unit consists of applications, found {term!r}"
+        leaves[term] = Apply(
+            term.operator, tuple(_copied(operand, members, leaves) for operand in term.args), term.attributes
+        )
+    return leaves[term]

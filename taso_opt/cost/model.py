@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
 from taso_opt.cost.measure import Measurer, unit_work
 from taso_opt.cost.table import CostTable
-from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.spec.builder import Builder
 
 
@@ -20,15 +21,16 @@ class CostModel:
         table: CostTable,
         measurer: Measurer,
         opset: int,
+        value_of: ValueOf = literal_value,
         heard: Callable[[int], None] = lambda count: None,
     ) -> None:
-        """`builder` has bindings that give every size a number; `opset` is the model's.
+        """`builder` has bindings that give every size a number; `opset` and the values of constants are the model's.
 
         `heard` takes the number of units in each batch before it is measured.
         """
         self._heard = heard
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
-        self.finder = UnitFinder(builder)
+        self.finder = UnitFinder(builder, value_of)
         self._work: dict[str, int] = {}
         self._known = table.load(measurer.place)
 

@@ -27,7 +27,7 @@ def unit_flops(unit: Unit, builder: Builder) -> float:
 
 def result_bytes(unit: Unit, builder: Builder) -> float:
     """Bytes of what a unit gives; what stays inside it is never stored."""
-    return float(sum(_bytes(kind) for kind in builder.types(unit.root)))
+    return float(sum(_bytes(kind) for root in unit.roots for kind in builder.types(root)))
 
 
 def unit_weight_bytes(unit: Unit, builder: Builder, finder: UnitFinder) -> float:
@@ -52,7 +52,7 @@ def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) ->
     memory of its operand, and what an operator takes for itself is not known. Values of unknown size count nothing.
     """
     terms = [term for term in postorder(outputs) if not finder.is_constant(term)]
-    unit_root = {member: unit.root for unit in finder.units(outputs) for member in unit.members}
+    unit_root = {member: unit.roots[-1] for unit in finder.units(outputs) for member in unit.members}
     step = {term: at for at, term in enumerate(terms)}
     last = _last_uses(terms, unit_root, step)
     last.update((_owner(output), len(terms)) for output in outputs if not finder.is_constant(output))

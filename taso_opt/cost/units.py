@@ -1,18 +1,23 @@
 """Cuts a graph into the units that ONNX Runtime executes as one kernel after its own fusions.
 
 The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a bias into a
-matrix product of rank 2, and a scalar factor or a transposition into any matrix product. A unit is such a group or a
-single operator; its cost is measured as a small model under all optimizations, so that a fusion that the runtime does
-not make after all costs what its parts cost.
+matrix product of rank 2, and a scalar factor or a transposition into any matrix product. A unit is such a group, a
+region of light operators that the runtime may fuse as a whole (see `regions`), or a single operator; its cost is
+measured as a small model under all optimizations, so that a fusion that the runtime does not make after all costs what
+its parts cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.core.types import FLOATS
+from taso_opt.cost.regions import has_seed, regions
 from taso_opt.spec.builder import OPAQUE, Builder
 
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
@@ -22,23 +27,30 @@ FREE = frozenset({"Reshape", OPAQUE})
 SWAP = (("perm", (-1, -2)),)
 
 
+ValueOf = Callable[[Const], Fraction | None]
+
+
 @dataclass(frozen=True)
 class Unit:
-    """A group of operators that runs as one kernel; `key` says all that its cost depends on."""
+    """Operators that run as one kernel or are fused together; `key` says all that their cost depends on.
+
+    `roots` are the members that others use.
+    """
 
     key: str
-    root: Apply = field(compare=False)
+    roots: tuple[Apply, ...] = field(compare=False)
     members: frozenset[Term] = field(compare=False)
 
 
 class UnitFinder:
     """Finds the units of graphs over one builder, whose bindings must give every size a number."""
 
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
+    def __init__(self, builder: Builder, value_of: ValueOf = literal_value) -> None:
+        """`value_of` tells the value of a constant of one element: what is fused may depend on it."""
+        self._builder, self._value_of = builder, value_of
         self._constant: dict[Term, bool] = {}
         self._costed: dict[Apply, bool] = {}
-        self._units: dict[tuple[Apply, tuple[Term, ...]], Unit] = {}
+        self._units: dict[tuple[tuple[Apply, ...], tuple[Term, ...]], Unit] = {}
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
         """The units of what the outputs need, down to the boundary, in a fixed order."""
@@ -47,7 +59,8 @@ class UnitFinder:
         for term in reversed(live):
             group[term] = self._joined(term, uses, group)
         found: dict[int, list[Term]] = {id(members): members for members in group.values()}
-        return [unit for members in found.values() for unit in self._unit(members)]
+        merged = regions(list(reversed(live)), list(found.values()), self._builder)
+        return [self._unit(members, uses) for members in merged]
 
     def _live(self, outputs: Sequence[Term], boundary: Collection[Term]) -> tuple[list[Apply], dict[Term, int]]:
         """Costed applications, users before what they use, and how often each term is used."""
@@ -88,30 +101,38 @@ class UnitFinder:
                     group[member] = members
         return members
 
-    def _unit(self, members: list[Term]) -> list[Unit]:
-        root = members[-1]
-        assert isinstance(root, Apply)
-        place = root, tuple(members)
+    def _unit(self, members: Sequence[Term], uses: Mapping[Term, int]) -> Unit:
+        inside = Counter(operand for member in members for operand in children(member))
+        roots = tuple(one for one in members if isinstance(one, Apply) and uses[one] > inside[one])
+        place = roots, tuple(members)
         if place not in self._units:
-            inside = frozenset(members)
-            self._units[place] = Unit(self._key(root, inside), root, inside)
-        return [self._units[place]]
+            self._units[place] = Unit(self._key(roots, frozenset(members)), roots, frozenset(members))
+        return self._units[place]
 
-    def _key(self, root: Apply, members: frozenset[Term]) -> str:
+    def _key(self, roots: Sequence[Apply], members: frozenset[Term]) -> str:
         """The unit as text: operators, attributes, operand types, which operands are weights and which are shared."""
         names: dict[Term, str] = {}
+        spelt: dict[Term, str] = {}
+        seeded = has_seed(members)
 
         def spell(term: Term) -> str:
+            if term in spelt:
+                return spelt[term]
             if term in members and isinstance(term, Apply):
                 attributes = "".join(f";{name}={value}" for name, value in sorted(self._attributes(term).items()))
-                return f"{term.operator}({','.join(map(spell, term.args))}{attributes})"
+                text = f"{term.operator}({','.join(map(spell, term.args))}{attributes})"
+                spelt[term] = f"#{len(spelt)}"
+                return text
+            number = self.number(term) if seeded else None
+            if number is not None:
+                return str(number)
             if term not in names:
                 kind = self._builder.type(term)
                 letter = "w" if self.is_constant(term) else "x"
                 names[term] = f"{letter}{len(names)}:{kind.dtype}{kind}"
             return names[term]
 
-        return spell(root)
+        return " ".join(map(spell, roots))
 
     def _attributes(self, term: Apply) -> dict[str, object]:
         return dict(self._builder.bound_attributes(term))
@@ -131,6 +152,10 @@ class UnitFinder:
                 continue
             self._constant[stack.pop()] = isinstance(top, Const) or (bool(parts) and all(map(self.is_constant, parts)))
         return self._constant[term]
+
+    def number(self, term: Term) -> Fraction | None:
+        """The value of a constant without axes, None where it is not known."""
+        return self._value_of(term) if isinstance(term, Const) and not self.rank(term) else None
 
     def rank(self, term: Term) -> int:
         """The number of axes of a term."""

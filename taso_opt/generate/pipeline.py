@@ -17,6 +17,7 @@ from taso_opt import __version__
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
+from taso_opt.generate.definitions import discover_definitions
 from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
 from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
@@ -83,10 +84,13 @@ def generate(
     candidates = most_general(forms, library.builder())
     # 4. Scalar functions, which are judged over the reals.
     scalars = discover_scalars(library, settings.max_ops, settings.seed, frozenset(selected(library, settings)))
-    candidates = tuple(sorted((*candidates, *scalars), key=lambda rule: (rule.size, format_rule(rule))))
+    # 5. What the standard says of operators in other operators.
+    definitions = discover_definitions(library, frozenset(selected(library, settings)), scalars)
+    found = (*candidates, *scalars, *definitions)
+    candidates = tuple(sorted(found, key=lambda rule: (rule.size, format_rule(rule))))
     refuted = sum(chunk.refuted for chunk in general)
     counts = _summed([one.stats for one in explored])
-    stats = GenerateStats(counts, len(groups), refuted, len(forms), len(scalars), len(candidates))
+    stats = GenerateStats(counts, len(groups), refuted, len(forms), len(scalars), len(definitions), len(candidates))
     return Generation(candidates, stats)
 
 
@@ -201,8 +205,8 @@ def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, O
 
 
 def tensor_operators(operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
-    """Those that residues can evaluate; the others belong to the family of scalar functions."""
-    return {name: operator for name, operator in operators.items() if not operator.scalar}
+    """Those that residues can evaluate; the others belong to the scalar functions or have definitions."""
+    return {name: one for name, one in operators.items() if not (one.scalar or one.defined)}
 
 
 def most_general(rules: Iterable[Rule], builder: Builder) -> tuple[Rule, ...]:

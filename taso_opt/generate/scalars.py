@@ -78,7 +78,10 @@ SCALAR_POOLS = (
     _pool("PRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 5),
     _pool("LeakyRelu", "x", "0 1/100 1/10 1/5", "Relu Max Min Mul Add Sub", 4),
     _pool("Abs Relu", "x", "0", "Relu Neg Max Min Add Sub", 3),
-    _pool("Pow", "x", "", "Mul Sqrt", 3, positive=True),
+    _pool("Pow", "x", "", "Mul Sqrt", 4, positive=True),
+    _pool("Pow", "x", "1", "Sqrt Div Reciprocal", 2, positive=True),
+    _pool("Reciprocal", "x", "1", "Div", 1, positive=True),
+    _pool("Div", "x s", "", "Reciprocal Mul", 2, positive=True),
     _pool("Softplus", "x", "1", "Relu Abs Neg Exp Log Add", 7),
     _pool("Mish", "x", "", "Softplus Tanh Mul", 3),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
@@ -141,6 +144,7 @@ class _Enumeration:
     def __init__(self, library: SpecLibrary, pool: ScalarPool, operators: Sequence[Operator], seed: int) -> None:
         self._builder: Builder = library.builder()
         generator = np.random.default_rng(seed)
+        self._positive = pool.positive
         low = 0.0 if pool.positive else -SPREAD
         self._leaves: list[Term] = [Var(name, TensorType(REAL, (any_shape(name),))) for name in pool.variables]
         values: list[Values] = [generator.uniform(low, SPREAD, SAMPLES + len(EXTREMES)) for _ in self._leaves]
@@ -199,9 +203,17 @@ class _Enumeration:
         usable = np.isfinite(values).all(axis=1) & (np.abs(values) < LARGEST).all(axis=1) & (np.ptp(values, axis=1) > 0)
         for at in np.flatnonzero(usable):
             arguments = [bank[place] for bank, place in zip(banks, rows[:, at], strict=True)]
-            if operation.operator.name == "Div" and literal_value(arguments[1]) is None:
-                continue  # a quotient by what may be zero is undefined there
+            if operation.operator.name == "Div" and not self._is_quotient(*arguments):
+                continue
             yield partial(self._builder.apply, operation.operator.name, arguments, operation.attributes), values[at]
+
+    def _is_quotient(self, above: Term, below: Term) -> bool:
+        """Whether a quotient is worth writing: what may be zero divides nothing, what is computed divides numbers."""
+        if literal_value(below) is not None:
+            return True
+        return self._positive and (
+            literal_value(above) is not None or (isinstance(above, Var) and isinstance(below, Var))
+        )
 
 
 def _operations(operator: Operator) -> list[_Operation]:

@@ -80,6 +80,7 @@ class GenerateStats:
     refuted: int
     forms: int
     scalars: int
+    definitions: int
     candidates: int
 
 

@@ -86,6 +86,10 @@ class Model:
             return self.weights.number(const.name)
         return literal_value(const)
 
+    def number(self, term: Term) -> Fraction | None:
+        """As `literal`, for any term."""
+        return self.literal(term) if isinstance(term, Const) else None
+
     def constant(self, name: str) -> Array:
         """The value of the constant of that name, read when asked for; KeyError when there is none."""
         return self.weights(name)

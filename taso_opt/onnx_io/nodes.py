@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from onnx import NodeProto, helper
 
 from taso_opt.core.dims import Size
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, attributes_of, postorder
 from taso_opt.errors import SpecError
 from taso_opt.spec.builder import OPAQUE, Builder
 from taso_opt.spec.operator import Array, OnnxCall, WriteContext
 
 
-def spelled(builder: Builder, term: Apply, opset: int) -> OnnxCall | None:
-    """How ONNX says a term, sizes in its attributes bound as the builder says; None when it cannot at this opset."""
+def spelled(
+    builder: Builder, term: Apply, opset: int, value_of: Callable[[Term], Fraction | None] = literal_value
+) -> OnnxCall | None:
+    """How ONNX says a term, sizes in its attributes bound as the builder says; None when it cannot at this opset.
+
+    `value_of` tells the value of a constant of one element, None for every other term.
+    """
     operator = builder.operator(term)
     if operator is None or operator.spelling.write is None:
         return None
     bound = Apply(term.operator, term.args, attributes_of(builder.bound_attributes(term)))
     try:
-        call = operator.spelling.write(bound, WriteContext(opset, builder.type))
+        call = operator.spelling.write(bound, WriteContext(opset, builder.type, value_of))
     except SpecError:
         return None
     return None if call is None or any(map(_has_size, call.attributes.values())) else call

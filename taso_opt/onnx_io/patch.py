@@ -63,11 +63,13 @@ class Patch:
         """Put the nodes and constants in place of those of the original; drop what is no longer used."""
         graph = result.graph
         del graph.node[:]
+        used = {name for node in self._nodes for name in (*node.input, *captured_names(node))}
+        used |= {value.name for value in (*graph.input, *graph.output)}
+        # ONNX keeps some operands of terms in attributes.
+        self._new_tensors = [tensor for tensor in self._new_tensors if tensor.name in used]
         if result.ir_version < FIRST_IR_WITH_DEFAULTS:
             graph.node.extend(_constant_node(tensor) for tensor in self._new_tensors)
         graph.node.extend(self._nodes)
-        used = {name for node in self._nodes for name in (*node.input, *captured_names(node))}
-        used |= {value.name for value in (*graph.input, *graph.output)}
         _drop_unused(graph, used, used | {name for node in self._nodes for name in node.output})
         if result.ir_version >= FIRST_IR_WITH_DEFAULTS:
             graph.initializer.extend(self._new_tensors)
@@ -199,7 +201,7 @@ class Patch:
         return next(self._fresh) if name in self._output_names else name
 
     def _new_node(self, term: Apply) -> NodeProto:
-        call = spelled(self._builder, term, self._model.opset)
+        call = spelled(self._builder, term, self._model.opset, self._model.number)
         assert call is not None, f"ONNX cannot express {term.operator} at opset {self._model.opset}"
         call = ordered_operands(self._builder, term, call, self._constant.__contains__)
         if call.output_count == 1:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from math import prod, sqrt
 
 import numpy as np
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, Var, children
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
@@ -16,9 +18,13 @@ from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.nodes import constant_terms, node_of, ordered_operands, spelled
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
+from taso_opt.spec.piecewise import simplest_fraction
 
 OLDEST_IR = 4
 """The first file format in which a constant need not be listed among the inputs."""
+
+TYPICAL = Fraction(1, 1000)
+"""The value of a number that stands in an attribute where values are left open."""
 
 ConstantValues = Callable[[Const], Array]
 
@@ -109,14 +115,17 @@ class _Standalone:
 
     def _add_constant(self, term: Term) -> None:
         kind = self._builder.type(term)
-        if self._constant_values is not None:
+        number = literal_value(term)
+        if number is not None:
+            value = np.asarray(float(number), kind.dtype)
+        elif self._constant_values is not None:
             value = fold_constant(self._builder, term, self._constant_values)
         else:
             value = random_weight(kind.dtype, _static(kind), [self._seed, len(self._initializers)])
         self._names[term] = self._initializer(value)
 
     def _add_node(self, term: Apply) -> None:
-        call = spelled(self._builder, term, self._opset)
+        call = spelled(self._builder, term, self._opset, self._number)
         if call is None:
             raise SpecError(f"expected an operator that ONNX can express at opset {self._opset}, found {term.operator}")
         call = ordered_operands(self._builder, term, call, self._constant.__contains__)
@@ -124,6 +133,14 @@ class _Standalone:
         outputs = [name] if call.output_count == 1 else [f"{name}_{index}" for index in range(call.output_count)]
         self._nodes.append(node_of(call, name, outputs, self._names.__getitem__, self._array))
         self._names[term] = name
+
+    def _number(self, term: Term) -> Fraction | None:
+        """The value of a constant of one element; a made-up one where values do not matter."""
+        if not isinstance(term, Const) or self._builder.type(term).elements != 1:
+            return None
+        if self._constant_values is None or literal_value(term) is not None:
+            return literal_value(term) or TYPICAL
+        return simplest_fraction(self._constant_values(term).reshape(()))
 
     def add_output(self, term: Term) -> None:
         """Make a graph output of a term that was added; what no node computes passes through an Identity."""

@@ -69,7 +69,7 @@ def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], 
     def writable(term: Term) -> bool:
         if not isinstance(term, Apply) or term.operator == OPAQUE or term in constant:
             return True
-        return spelled(maker, term, model.opset) is not None
+        return spelled(maker, term, model.opset, model.number) is not None
 
     return test
 

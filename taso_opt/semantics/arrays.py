@@ -136,6 +136,8 @@ class ModularArrays(FloatArrays):
     bounds the chance that two different polynomials of degree d agree on one random element by d / prime.
     """
 
+    larger = smaller = None  # type: ignore[assignment] # residues have no order
+
     prime = 2**31 - 1
     lowest = -1
 

@@ -17,6 +17,8 @@ REAL = z3.RealSort()
 class OrderedReals(FloatArrays):
     """Object arrays of Z3 terms; the positive part is a case distinction, other functions are uninterpreted."""
 
+    larger = smaller = None  # type: ignore[assignment] # a maximum is what the meaning says, by cases
+
     def unknown(self, name: str) -> Array:
         """One unknown number, behind the sample axis."""
         return np.array([z3.Real(name)], dtype=object)
@@ -24,6 +26,10 @@ class OrderedReals(FloatArrays):
     def constant(self, value: Fraction) -> Array:
         """A rational number, behind the sample axis."""
         return np.array([z3.Q(value.numerator, value.denominator)], dtype=object)
+
+    def divide(self, x: Array, y: Array) -> Array:
+        """A product with the reciprocal, that of 0 being some number: x/0 is x (1/0) in floating point as well."""
+        return self.multiply(x, _mapped(lambda element: z3.RealVal(1) / element, y))
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number."""

@@ -1,6 +1,6 @@
 """What specs/ is written in: the declarations of operators, their axioms and the library that collects them."""
 
-from taso_opt.spec.axiom import Axiom, AxiomInstance, axiom
+from taso_opt.spec.axiom import Axiom, AxiomInstance, axiom, definition
 from taso_opt.spec.builder import OPAQUE, Builder
 from taso_opt.spec.library import SpecLibrary, load_specs
 from taso_opt.spec.operator import (
@@ -28,6 +28,7 @@ __all__ = [
     "Spelling",
     "WriteContext",
     "axiom",
+    "definition",
     "load_specs",
     "plain_spelling",
 ]

@@ -62,16 +62,34 @@ def axiom(*alternatives: str, **attributes: Sequence[Attribute]) -> Callable[[La
     """
 
     def declare(law: Law) -> Law:
-        parameters = list(inspect.signature(law).parameters.values())[1:]
-        names = [parameter.name for parameter in parameters if parameter.name not in attributes]
-        base = {name: law.__annotations__[name] for name in names if name in law.__annotations__}
-        if len(base) != len(names):
-            raise SpecError(f"axiom {law.__name__}: expected a scheme for each variable, found only {sorted(base)}")
-        schemes = (base, *({**base, **_alternative(law, text)} for text in alternatives))
-        law.__axiom__ = Axiom(law.__name__, law, schemes, attributes)  # type: ignore[attr-defined]
+        law.__axiom__ = _stated(law, alternatives, attributes)  # type: ignore[attr-defined]
         return law
 
     return declare
+
+
+def definition(*alternatives: str, **attributes: Sequence[Attribute]) -> Callable[[Law], Law]:
+    """Declare the decorated function as a definition: what the standard says an operator is, in other operators.
+
+    It is written like an axiom, the operator on the left. `generate` offers it as a candidate rule, `verify` proves
+    it from the meanings; no proof rests on it.
+    """
+
+    def declare(law: Law) -> Law:
+        law.__definition__ = _stated(law, alternatives, attributes)  # type: ignore[attr-defined]
+        return law
+
+    return declare
+
+
+def _stated(law: Law, alternatives: Sequence[str], attributes: Mapping[str, Sequence[Attribute]]) -> Axiom:
+    parameters = list(inspect.signature(law).parameters.values())[1:]
+    names = [parameter.name for parameter in parameters if parameter.name not in attributes]
+    base = {name: law.__annotations__[name] for name in names if name in law.__annotations__}
+    if len(base) != len(names):
+        raise SpecError(f"axiom {law.__name__}: expected a scheme for each variable, found only {sorted(base)}")
+    schemes = (base, *({**base, **_alternative(law, text)} for text in alternatives))
+    return Axiom(law.__name__, law, schemes, attributes)
 
 
 def at_axis(scheme: str, axis: int) -> str:

@@ -20,16 +20,17 @@ from taso_opt.spec.operator import Operator, Spelling
 
 T = TypeVar("T")
 SPECS_PACKAGE = "taso_opt.data.specs"
-SHARED_MODULES = ("elementwise", "joining", "piecewise", "shapes", "transcendental", "windows")
+SHARED_MODULES = ("elementwise", "joining", "piecewise", "reductions", "shapes", "transcendental", "windows")
 """Modules of this package that specifications take meanings, types and laws from."""
 
 
 @dataclass(frozen=True)
 class SpecLibrary:
-    """All operators by name, all axioms by name, all ONNX spellings by op type, and a digest of their sources."""
+    """Operators, axioms and definitions by name, ONNX spellings by op type, and a digest of their sources."""
 
     operators: Mapping[str, Operator]
     axioms: Mapping[str, Axiom]
+    definitions: Mapping[str, Axiom]
     spellings: Mapping[str, Spelling]
     digest: str
 
@@ -53,6 +54,7 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
     """Build a library from specification modules; SpecError when two of them declare the same thing."""
     operators: dict[str, Operator] = {}
     axioms: dict[str, Axiom] = {}
+    definitions: dict[str, Axiom] = {}
     spellings: dict[str, Spelling] = {}
     hasher = blake2b(digest_size=16)
     for source in _sources(modules):
@@ -67,12 +69,16 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
         for op_type in spelling.op_types:
             _add(spellings, op_type, spelling, module)
         for _, law in inspect.getmembers(module, inspect.isfunction):
-            if hasattr(law, "__axiom__") and law.__module__ == module.__name__:
+            if law.__module__ != module.__name__:
+                continue
+            if hasattr(law, "__axiom__"):
                 _add(axioms, law.__name__, law.__axiom__, module)
+            if hasattr(law, "__definition__"):
+                _add(definitions, law.__name__, law.__definition__, module)
         for law in getattr(module, "AXIOMS", ()):
             _add(axioms, law.name, law, module)
-    tables = MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(spellings)
-    return SpecLibrary(*tables, hasher.hexdigest())
+    tables = MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(definitions)
+    return SpecLibrary(*tables, MappingProxyType(spellings), hasher.hexdigest())
 
 
 def _spec_modules() -> list[ModuleType]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy.typing import NDArray
 
 from taso_opt.core.dims import Dim
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Attribute, Term
 from taso_opt.core.types import TensorType
 
@@ -89,10 +90,14 @@ class OnnxCall:
 
 @dataclass(frozen=True)
 class WriteContext:
-    """What a spelling may ask while it writes: the opset of the model and the types of terms."""
+    """What a spelling may ask while it writes: the opset of the model, the types of terms and values of numbers.
+
+    `value_of` answers None for what is no constant of one element; ONNX keeps some operands in attributes.
+    """
 
     opset: int
     type_of: Callable[[Term], TensorType]
+    value_of: Callable[[Term], Fraction | None] = literal_value
 
 
 Reader = Callable[["Builder", OnnxNode], "Term | tuple[Term, ...] | None"]
@@ -119,6 +124,8 @@ class Operator:
     have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
     them, and rules with them are judged over the reals, element by element.
     `weights_only` operators have no ONNX node: they may stand only where they are computed ahead of time.
+    Definitions alone speak of those that are `defined`: no family enumerates them, and rules with them are judged by
+    their meanings at all sizes.
     """
 
     name: str
@@ -134,6 +141,7 @@ class Operator:
     elementwise: bool = False
     scalar: bool = False
     weights_only: bool = False
+    defined: bool = False
 
     def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
         """The types of all outputs; TypeMismatch when the operands do not fit."""

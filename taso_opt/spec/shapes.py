@@ -65,6 +65,11 @@ def axis_from_end(axis: int, rank: int) -> int:
     return axis - rank if axis >= 0 else axis
 
 
+def is_number(x: TensorType) -> bool:
+    """Whether a tensor has one element and no more than one axis."""
+    return x.shape in ((), (1,))
+
+
 def check_rank(what: str, x: TensorType, rank: int) -> None:
     """Check that a tensor has exactly this rank."""
     if x.rank != rank:

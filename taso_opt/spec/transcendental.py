@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
+from taso_opt.core.dims import Dim
 from taso_opt.spec.operator import Array, ArrayModule, ScalarFunction
 from taso_opt.spec.piecewise import negated, positive
 
@@ -13,6 +15,31 @@ EXP = ScalarFunction("exp", np.exp, monotone=True)
 LOG = ScalarFunction("log", np.log, monotone=True)
 SQRT = ScalarFunction("sqrt", np.sqrt, zero_preserving=True, monotone=True)
 TANH = ScalarFunction("tanh", np.tanh, zero_preserving=True, monotone=True)
+
+
+ROOTS = 4
+"""Powers whose exponent is a multiple of one over this are square roots of square roots and products."""
+
+LARGEST_POWER = 8
+
+
+def power(xp: ArrayModule, x: Array, exponent: tuple[Dim, Dim]) -> Array:
+    """X to a rational power: products and square roots where these make it, else a function known by name alone."""
+    numerator, denominator = exponent
+    if not (isinstance(numerator, int) and isinstance(denominator, int)):
+        return xp.apply(ScalarFunction(f"power {numerator}/{denominator}", np.positive), x)
+    share = Fraction(numerator, denominator)
+    if ROOTS % share.denominator or abs(share) > LARGEST_POWER:
+        return xp.apply(ScalarFunction(f"power {share}", lambda base: np.power(base, float(share))), x)
+    if share < 0:
+        return xp.divide(xp.constant(Fraction(1)), power(xp, x, (-numerator, denominator)))
+    # The binary digits of the exponent before and behind the point: x^(3/4) = sqrt(x) sqrt(sqrt(x)).
+    whole, rest = divmod(share, 1)
+    factors, root = [x] * int(whole), x
+    while rest:
+        root, digit = xp.apply(SQRT, root), int(2 * rest)
+        factors, rest = factors + [root] * digit, 2 * rest - digit
+    return reduce(xp.multiply, factors) if factors else xp.constant(Fraction(1))
 
 
 def softplus(xp: ArrayModule, x: Array) -> Array:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from taso_opt.core.rule import FpClass, Rule
-from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
+from taso_opt.verify.definitions import ENGINE as DEFINITION_ENGINE
+from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.floating import floating_point_class
 from taso_opt.verify.prove import ENGINE, Prover
 from taso_opt.verify.refute import refute
-from taso_opt.verify.scalar_rules import is_scalar
+from taso_opt.verify.scalar_rules import is_definitional, is_scalar
 from taso_opt.verify.scalars import ENGINE as SCALAR_ENGINE
 from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample, Proved, Refuted, Unknown, Verdict
@@ -43,7 +44,9 @@ def examine(
     if changed is not None and not isinstance(evaluated, Counterexample):
         return Unknown(changed)
     if is_scalar(builder, rule):
-        return _examine_scalars(builder, rule, evaluated)
+        return _judged(rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE)
+    if is_definitional(builder, rule):
+        return _judged(rule, prove_definition(builder, rule), evaluated, DEFINITION_ENGINE)
     reason = None if proved else "no axioms are recorded" if axioms is None else prover.prove(rule, axioms)
     recorded = reason is None
     if reason is not None:
@@ -61,15 +64,14 @@ def examine(
     return Proved(recorded, ENGINE, evaluated, floating_point_class(builder, rule))
 
 
-def _examine_scalars(builder: Builder, rule: Rule, evaluated: Counterexample | int) -> Verdict:
-    """The verdict on an element-wise equation, which is proved from the meanings of its operators, not from axioms."""
-    reason = prove_scalars(builder, rule)
+def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, engine: str) -> Verdict:
+    """The verdict on an equation that is proved from the meanings of its operators, not from axioms, if at all."""
     if isinstance(evaluated, Counterexample):
         assert reason is not None, f"expected proof and evaluation to agree on {format_rule(rule)}, found {evaluated}"
         return Refuted(evaluated)
     if reason is not None or evaluated == 0:
         return Unknown(reason or "no small sizes were found at which the operands fit")
-    return Proved(True, SCALAR_ENGINE, evaluated, FpClass.E3)
+    return Proved(True, engine, evaluated, FpClass.E3)
 
 
 def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:

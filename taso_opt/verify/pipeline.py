@@ -10,7 +10,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.prune import prune
-from taso_opt.verify.scalar_rules import is_scalar
+from taso_opt.verify.scalar_rules import rests_on_meanings
 from taso_opt.verify.verdict import Proved, Unknown, Verdict
 from taso_opt.verify.worker import Examine, Explain, Widen
 
@@ -37,14 +37,14 @@ def build_library(
     """The library that proved equations give: stated as generally as they hold, without the derivable ones."""
     builder = library.builder()
     every = [(rule, verdict) for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
-    # 1. Equations between scalar functions hold for all shapes and rest on no axiom: they are kept as they are.
-    scalars = [
+    # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they are.
+    meant = [
         replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
         for rule, verdict in every
-        if is_scalar(builder, rule)
+        if rests_on_meanings(builder, rule)
     ]
     # 2. Weaken the preconditions of the others.
-    proved = [rule for rule, _ in every if not is_scalar(builder, rule)]
+    proved = [rule for rule, _ in every if not rests_on_meanings(builder, rule)]
     questions = [Widen(rule) for rule in proved]
     answers = crew.ask_all(questions, lambda done: progress(f"widened {done} of {len(questions)} rules"))
     widened = [
@@ -56,7 +56,7 @@ def build_library(
     # 3. Drop what smaller rules already give.
     kept = prune(crew, widened, progress)
     # 4. Certify what is left.
-    return [*_certified(crew, library, kept, progress), *scalars]
+    return [*_certified(crew, library, kept, progress), *meant]
 
 
 def renewed(

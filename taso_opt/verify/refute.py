@@ -17,7 +17,7 @@ from taso_opt.semantics.instances import random_instances
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 from taso_opt.spec.text import format_rule, format_term
-from taso_opt.verify.scalar_rules import is_scalar
+from taso_opt.verify.scalar_rules import is_definitional, is_scalar
 from taso_opt.verify.verdict import Counterexample
 
 INSTANCES = 24
@@ -88,7 +88,12 @@ def _disagreement(instance: Instance, generator: np.random.Generator, floats: bo
         if shapes[0] != shapes[1]:
             values = f"of shape {shapes[0]}", f"of shape {shapes[1]}"
             return _counterexample(instance, "types", left, right, (), values)
-    if is_scalar(instance.builder, Rule(instance.source, instance.target)):
+    rule = Rule(instance.source, instance.target)
+    if is_definitional(instance.builder, rule):
+        # Residues have no roots and reciprocals; of two numbers of either sign, where they are defined.
+        numbers: Leaves = {leaf: generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables}
+        return _compare(instance, FloatArrays(), numbers, "float64", _far_apart)
+    if is_scalar(instance.builder, rule):
         # Residues have no order. Numbers spread over the pieces of hard swishes and the like.
         reals: Leaves = {
             leaf: SPREAD * generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables

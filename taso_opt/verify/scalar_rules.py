@@ -1,4 +1,4 @@
-"""Tells the equations between scalar functions from those that are proved from axioms."""
+"""Tells equations between scalar functions, and those about operators without axioms, from what axioms prove."""
 
 from __future__ import annotations
 
@@ -17,3 +17,20 @@ def is_scalar(builder: Builder, rule: Rule) -> bool:
     special = any(operator is not None and operator.scalar for operator in operators)
     literals = any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
     return (special or literals) and not any(isinstance(term, Item) for term in terms)
+
+
+def is_definitional(builder: Builder, rule: Rule) -> bool:
+    """Whether an equation is about operators that no axiom speaks of, and not element-wise alone."""
+    if is_scalar(builder, rule):
+        return False
+    terms = postorder((*rule.source, *rule.target))
+    if any(isinstance(term, Item) for term in terms):
+        return False
+    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    unspoken = any(operator is not None and (operator.scalar or operator.defined) for operator in operators)
+    return unspoken or any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
+
+
+def rests_on_meanings(builder: Builder, rule: Rule) -> bool:
+    """Whether an equation is proved from the meanings of its operators and not from axioms."""
+    return is_scalar(builder, rule) or is_definitional(builder, rule)

@@ -41,6 +41,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "vgg19_convs": {"image": 32, "width": 8},
     "repvgg": {"image": 64, "stem": 8, "widths": (8, 16), "blocks": (2, 3), "classes": 20},
     "mobilenet_spellings": {"image": 64, "divide": 4, "classes": 20},
+    "layernorm_spellings": {"sequence": 6, "width": 8, "rounds": 1},
 }
 
 

@@ -5,6 +5,7 @@ operator that states axioms is covered without new test code. Scalar functions s
 parameters over random shapes that broadcast.
 """
 
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
@@ -13,6 +14,7 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
@@ -24,7 +26,13 @@ from taso_opt.spec import load_specs
 from taso_opt.spec.elementwise import SCALARS
 
 OPSETS = (9, 11, 13, 17, 18, 20)
-FIRST_OPSET = {"HardSwish": 14, "Mish": 18}
+FIRST_OPSET = {"HardSwish": 14, "LayerNormalization": 17, "Mish": 18}
+FAULTY_REFERENCE = {"LRN"}
+"""Operators that ONNX's reference gets wrong: its LRN walks through as many channels as the batch has images."""
+
+NUMBERS = {"LRN": (1, 2), "LayerNormalization": (1,)}
+"""Operands that ONNX keeps in attributes."""
+
 CASES = 40
 WRITTEN = sorted(name for name, operator in load_specs().operators.items() if not operator.weights_only)
 PREPARED = sorted(name for name, operator in load_specs().operators.items() if operator.weights_only)
@@ -41,12 +49,14 @@ def applications(library, name):
     if library.operators[name].scalar:
         return scalar_applications(op, library.operators[name], generator)
     seen = {}
-    for axiom in library.axioms.values():
-        for instance in axiom.instances(op):
+    laws = [(axiom, 3) for axiom in library.axioms.values()]
+    laws += [(definition, 12) for definition in library.definitions.values()]
+    for law, count in laws:
+        for instance in law.instances(op):
             roots = (*instance.left, *instance.right)
             if not any(isinstance(term, Apply) and term.operator == name for term in postorder(roots)):
                 continue
-            for concrete in random_instances(op, roots, 3, generator, "float32"):
+            for concrete in random_instances(op, roots, count, generator, "float32"):
                 for term in postorder(concrete):
                     if isinstance(term, Apply) and term.operator == name:
                         seen.setdefault(alone(op, term))
@@ -68,8 +78,10 @@ def scalar_applications(op, operator, generator):
 
 
 def alone(op, term):
-    """The same application over variables."""
+    """The same application over variables, and over numbers where ONNX keeps operands in attributes."""
     variables = [Var(f"x{at}", TensorType("float32", op.type(arg).shape)) for at, arg in enumerate(term.args)]
+    for at in NUMBERS.get(term.operator, ()):
+        variables[at] = literal(Fraction(at + 1, 4), "float32")
     return op.apply(term.operator, variables, dict(term.attributes))
 
 
@@ -84,7 +96,7 @@ def models(op, cases):
         opsets = [opset for opset in OPSETS if opset >= FIRST_OPSET.get(term.operator, 0)]
         opset = opsets[number % len(opsets)]
         try:
-            model = standalone_model(op, [term], term.args, opset=opset, ir_version=8)
+            model = standalone_model(op, [term], inputs(term), opset=opset, ir_version=8)
         except SpecError:
             left_out += 1
             continue
@@ -170,8 +182,8 @@ def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_comput
         for value, output in zip(mine, outputs, strict=True):
             assert value.shape == op.type(output).shape
         with np.errstate(invalid="ignore"):  # the logarithm of a negative number is no number, and that is compared
-            reference = ReferenceEvaluator(model).run(None, feed)
-        for source, theirs in (("runtime", run(model, feed)), ("reference", reference)):
+            reference = [] if name in FAULTY_REFERENCE else [("reference", ReferenceEvaluator(model).run(None, feed))]
+        for source, theirs in (("runtime", run(model, feed)), *reference):
             for value, other in zip(mine, theirs, strict=True):
                 np.testing.assert_allclose(other, value, **TOLERANCE, err_msg=f"{source}, opset {opset}: {term!r}")
 
@@ -184,8 +196,9 @@ def test_what_an_operator_writes_it_reads_back_as_itself(library, name, tmp_path
         path.write_bytes(model)
         output = read_model(path, library).graph.outputs[0]
         whole = output.term if isinstance(output, Item) else output
-        given = {Var(f"i{at}", arg.type): arg for at, arg in enumerate(term.args)}
-        read = op.rebuild(whole, tuple(given[arg] for arg in whole.args))
+        given = {Var(f"i{at}", arg.type): arg for at, arg in enumerate(inputs(term))}
+        # Where ONNX demands a scale, ones are written.
+        read = op.rebuild(whole, tuple(given.get(arg, arg) for arg in whole.args[: len(term.args)]))
         assert read is canonical(op, term), f"opset {opset}: {whole!r}"
 
 
@@ -230,20 +243,27 @@ def with_constant_kernels(op, roots):
 
 
 def canonical(op, term):
-    """The one of several equal terms that reading gives: without pads it makes no difference whether they count."""
+    """The one of several equal terms that reading gives: fractions in lowest terms, pads that are there counted."""
     attributes = dict(term.attributes)
+    for name in {"beta", "exponent"} & attributes.keys():
+        attributes[name] = Fraction(*attributes[name]).as_integer_ratio()
     if attributes.get("count_include_pad") and not any(attributes["pads"]):
         attributes["count_include_pad"] = 0
     return op.apply(term.operator, term.args, attributes)
 
 
+def inputs(term):
+    """The operands that are no numbers."""
+    return [arg for arg in term.args if isinstance(arg, Var)]
+
+
 def random_operands(term, seed):
     """Inputs for the model by name, and for the meaning by variable, in double precision."""
     generator = np.random.default_rng(seed)
-    arrays = [generator.normal(scale=SPREAD, size=arg.type.shape) for arg in term.args]
+    arrays = [generator.normal(scale=SPREAD, size=arg.type.shape) for arg in inputs(term)]
     arrays = [np.asarray(array, np.float32) for array in arrays]
     feed = {f"i{at}": array for at, array in enumerate(arrays)}
-    return feed, {arg: array.astype(np.float64) for arg, array in zip(term.args, arrays, strict=True)}
+    return feed, {arg: array.astype(np.float64) for arg, array in zip(inputs(term), arrays, strict=True)}
 
 
 def run(model, feed):
@@ -259,5 +279,5 @@ def test_the_models_of_the_contract_are_valid(library):
     for name in WRITTEN:
         term = applications(library, name)[0]
         opset = max(17, FIRST_OPSET.get(name, 0))
-        model = onnx.load_from_string(standalone_model(op, [term], term.args, opset=opset, ir_version=8))
+        model = onnx.load_from_string(standalone_model(op, [term], inputs(term), opset=opset, ir_version=8))
         onnx.checker.check_model(model, full_check=True)

@@ -87,6 +87,14 @@ class IndexArrays:
 
         return Tensor((size, size), (plain(size), plain(size)), element)
 
+    def divide(self, x: Tensor, y: Tensor) -> Tensor:
+        """Element-wise quotient with broadcasting, as a product with the reciprocal."""
+        return elementwise(lambda a, b: multiplied(a, _reciprocal(canonical(b))), x, y)
+
+    def constant(self, value: Fraction) -> Tensor:
+        """A scalar."""
+        return Tensor((), (), lambda place: scaled(ONE, value))
+
     def scale(self, x: Tensor, factors: Fraction | WindowShares) -> Tensor:
         """Multiply by a rational number or by the shares of the last axes."""
         if isinstance(factors, Fraction):
@@ -270,6 +278,13 @@ class IndexArrays:
             return x.at([*place[: -2 * axes], *(at * stride + tap * dilation for at, stride, tap, dilation in steps)])
 
         return Tensor(shape, (*x.layouts[:-axes], *map(plain, shape[-2 * axes :])), element)
+
+
+def _reciprocal(element: Element) -> Element:
+    """One over an element in canonical form; nothing is known of it but that."""
+    if len(element.products) == 1 and not element.products[0].factors and element.products[0].coefficient:
+        return scaled(ONE, 1 / element.products[0].coefficient)
+    return lone(Reciprocal(element, proper=False))
 
 
 def _picked(tensor: Tensor, axes: Sequence[str], where: dict[str, Dim]) -> Element:

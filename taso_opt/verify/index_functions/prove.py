@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from taso_opt.core.dims import Dim, Size
+from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Term, Var, postorder
 from taso_opt.errors import SpecError
@@ -110,8 +111,8 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
 
 
 def _leaves(xp: IndexArrays, roots: Iterable[Term]) -> dict[Term, Any]:
-    """A tensor of unknowns for each variable and constant."""
-    found = [term for term in postorder(roots) if isinstance(term, Var | Const)]
+    """A tensor of unknowns for each variable and constant but literals, whose value is known."""
+    found = [term for term in postorder(roots) if isinstance(term, Var | Const) and literal_value(term) is None]
     assert len({repr(term) for term in found}) == len(found), "expected leaves of different names"
     return {term: xp.variable(repr(term), term.type.shape) for term in found}
 

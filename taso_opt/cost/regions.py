@@ -1,0 +1,99 @@
+"""Regions of light operators that are measured whole, because the runtime may replace several of them by one kernel.
+
+Which spellings of a normalization or of an activation the runtime recognises is not known here: a region around such
+operators is measured under all of the runtime's optimizations, so that a spelling that it does not recognise shows its
+true cost, and so does a fusion that makes things slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from taso_opt.core.term import Apply, Term, children
+from taso_opt.spec.builder import Builder
+
+SEEDS = frozenset({"Erf", "Gelu", "LayerNormalization", "ReduceMean"})
+"""Operators around which runtimes fuse several light ones; regions without them stay single operators."""
+
+MOST_MEMBERS = 40
+"""A region with more operators is left apart: nothing fuses so many, and each change would be measured anew."""
+
+
+def regions(live: Sequence[Term], groups: Sequence[Sequence[Term]], builder: Builder) -> list[list[Term]]:
+    """The groups, those of single light operators merged into regions; `live` lists operands before users.
+
+    Light operators belong together when one uses the other and no heavy operator lies on any way between them: as many
+    heavy ones lie below the one as below the other.
+    """
+    single = {group[0] for group in groups if len(group) == 1 and _is_light(group[0], builder)}
+    if not has_seed(single):
+        return [list(group) for group in groups]
+    levels = _levels(live, single)
+    home: dict[Term, list[Term]] = {}
+    for term in live:
+        if term not in single:
+            continue
+        members = home[term] = [term]
+        for operand in children(term):
+            other = home.get(operand)
+            if other is not None and other is not members and levels[operand] == levels[term]:
+                members = _merged(other, members, home)
+    found: list[list[Term]] = []
+    done: set[int] = set()
+    place = {term: at for at, term in enumerate(live)}
+    for group in groups:
+        members = home.get(group[0], list(group))
+        if len(group) > 1 or not _is_region(members):
+            found.append(list(group))
+        elif id(members) not in done:
+            done.add(id(members))
+            found.append(sorted(members, key=place.__getitem__))
+    return found
+
+
+def has_seed(members: Iterable[Term]) -> bool:
+    """Whether some operator is one around which runtimes fuse."""
+    return any(isinstance(term, Apply) and term.operator in SEEDS for term in members)
+
+
+def _merged(first: list[Term], second: list[Term], home: dict[Term, list[Term]]) -> list[Term]:
+    for term in second:
+        home[term] = first
+    first += second
+    return first
+
+
+def _is_region(members: Sequence[Term]) -> bool:
+    return has_seed(members) and 1 < len(members) <= MOST_MEMBERS
+
+
+def _is_light(term: Term, builder: Builder) -> bool:
+    if not isinstance(term, Apply):
+        return False
+    operator = builder.operator(term)
+    return term.operator in SEEDS or (operator is not None and operator.elementwise)
+
+
+def _levels(live: Sequence[Term], light: set[Term]) -> Mapping[Term, int]:
+    """The largest number of heavy operators on a way up to each term."""
+    levels: dict[Term, int] = {}
+
+    def level(term: Term) -> int:
+        """What a term that is not costed itself, such as a reshape, stands on."""
+        stack = [term]
+        while stack:
+            top = stack[-1]
+            below = () if top in levels else children(top)
+            missing = [child for child in below if child not in levels]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if top not in levels:
+                heavy = isinstance(top, Apply) and top not in light
+                levels[top] = heavy + max((levels[child] for child in below), default=0)
+        return levels[term]
+
+    for term in live:
+        level(term)
+    return levels

@@ -1,0 +1,79 @@
+"""Candidates from definitions: an operator equals what the standard says it is, and two definitions equal each other.
+
+The definitions stand in the specs, in the words of the standard; the verifier proves them from the meanings.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from taso_opt.core.rule import Rule, RuleSet
+from taso_opt.core.term import Apply, Term, operator_count, postorder
+from taso_opt.core.types import REAL
+from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.semantics.instances import instantiate
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.text import format_rule
+
+MOST_WORDINGS = 14
+"""Wordings of one definition that candidates are made of, the nearest first."""
+
+NEAREST = 2
+"""Wordings of each definition that are equated with all others: what runtimes know is near the definition."""
+
+LONGER = 1
+"""Operators that a wording may have more than the definition."""
+
+MATCHED = "float32"
+"""Rules match numbers of an element type that models have."""
+
+ARITHMETIC = frozenset({"Mul", "Pow", "Div", "Reciprocal", "Sqrt"})
+"""What models word differently; other scalar equations have rules of their own."""
+
+
+def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalars: Sequence[Rule]) -> tuple[Rule, ...]:
+    """What the definitions say with the named operators alone, in the order of the text form.
+
+    Of an operator that has several definitions, the nearest wordings of each give equations with all others as well: a
+    model whose version of ONNX lacks the operator has only these, and the runtime knows some of them.
+    """
+    found = {format_rule(rule): rule for rule in _equations(library, scalars) if _operators(rule) <= operators}
+    return tuple(found[text] for text in sorted(found))
+
+
+def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
+    builder = library.builder()
+    said: dict[tuple[Term, ...], list[list[Term]]] = defaultdict(list)
+    rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if _operators(rule) <= ARITHMETIC)))
+    for axiom in library.definitions.values():
+        for instance in axiom.instances(builder):
+            said[instance.left].append(_wordings(builder, rewriter, instance.right[0]))
+    for left, definitions in said.items():
+        wordings = [wording for definition in definitions for wording in definition]
+        yield from (Rule(left, (wording,)) for wording in wordings)
+        if len(definitions) > 1:
+            nearest = {wording for definition in definitions for wording in definition[:NEAREST]}
+            pairs = combinations(wordings, 2)
+            yield from (Rule((one,), (other,)) for one, other in pairs if nearest & {one, other})
+
+
+def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Term]:
+    """The definition in other words: products for powers, reciprocals for quotients, as the scalar equations allow."""
+    found = list(instantiate(builder, [definition], {}, MATCHED))
+    longest = operator_count(found) + LONGER
+    for term in found:
+        steps = [step for part in postorder([term]) for step in rewriter.rewrites(part)]
+        for step in steps:
+            others = substitute_terms(builder, (term,), step.mapping) or ()
+            found += [other for other in others if other not in found and operator_count((other,)) <= longest]
+        if len(found) >= MOST_WORDINGS:
+            break
+    return list(instantiate(builder, found[:MOST_WORDINGS], {}, REAL))
+
+
+def _operators(rule: Rule) -> set[str]:
+    return {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}

@@ -1,0 +1,92 @@
+"""Definitions of operators as candidates: what the standard says, in the wordings that models use."""
+
+import pytest
+
+from taso_opt.generate.definitions import discover_definitions
+from taso_opt.generate.scalars import discover_scalars
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import format_rule, parse_rule
+from taso_opt.verify.examine import examine
+from taso_opt.verify.prove import Prover
+from taso_opt.verify.verdict import Proved
+
+LIBRARY = load_specs()
+EVERY = frozenset(LIBRARY.operators)
+CENTRED = "Sub(x, ReduceMean(x; axes=(-1,)))"
+SQUARES = f"ReduceMean(Mul({CENTRED}, {CENTRED}); axes=(-1,))"
+POWERS = f"ReduceMean(Pow({CENTRED}; exponent=(2, 1)); axes=(-1,))"
+MEANS = "Sub(ReduceMean(Mul(x, x); axes=(-1,)), Mul(ReduceMean(x; axes=(-1,)), ReduceMean(x; axes=(-1,))))"
+PLAIN = "epsilon[], x[*b, n]"
+AFFINE = "epsilon[], scale[n], shift[n], x[*b, n]"
+
+
+@pytest.fixture(scope="module")
+def prover():
+    return Prover(LIBRARY)
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return discover_definitions(LIBRARY, EVERY, discover_scalars(LIBRARY, 3, 0, EVERY))
+
+
+def rule(text):
+    return parse_rule(text, LIBRARY.builder())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"LayerNormalization(x, epsilon) = Div({CENTRED}, Sqrt(Add({MEANS}, epsilon))) where {PLAIN}",
+        f"LayerNormalization(x, epsilon) = Mul({CENTRED}, Reciprocal(Sqrt(Add({SQUARES}, epsilon)))) where {PLAIN}",
+        f"LayerNormalization(x, epsilon) = "
+        f"Mul({CENTRED}, Pow(Add({SQUARES}, epsilon); exponent=(-1, 2))) where {PLAIN}",
+        "LayerNormalization(x, epsilon, scale) = Mul(LayerNormalization(x, epsilon), scale) "
+        "where epsilon[], scale[n], x[*b, n]",
+        f"LayerNormalization(x, epsilon, scale, shift) = "
+        f"Add(Mul(Div({CENTRED}, Sqrt(Add({POWERS}, epsilon))), scale), shift) where {AFFINE}",
+        f"Add(Mul(Div({CENTRED}, Sqrt(Add({SQUARES}, epsilon))), scale), shift) = "
+        f"Add(Mul(Div({CENTRED}, Sqrt(Add({POWERS}, epsilon))), scale), shift) where {AFFINE}",
+    ],
+)
+def test_a_normalization_is_found_in_the_words_that_models_use(everything, text):
+    wanted = rule(text)
+    assert wanted in everything or wanted.reversed() in everything
+
+
+def test_local_response_normalization_is_said_for_every_reach_power_and_size(everything):
+    mean = (
+        "Reshape(AveragePool(Reshape(Mul(x, x); shape=(n, 1, c, h, w)); count_include_pad=1, kernel=(2*r+1, 1, 1), "
+        "pads=(r, 0, 0, r, 0, 0), strides=(1, 1, 1)); shape=(n, c, h, w))"
+    )
+    said = f"Div(x, Pow(Add(Mul({mean}, alpha), bias); exponent=(p, q)))"
+    text = f"LRN(x, alpha, bias; beta=(p, q), reach=r) = {said} where alpha[], bias[], x[n, c, h, w]"
+    assert rule(text) in everything
+
+
+def test_every_definition_is_proved_for_all_sizes(everything, prover):
+    assert len(everything) > 20
+    for one in everything[:: max(len(everything) // 40, 1)]:
+        verdict = examine(LIBRARY, prover, one)
+        assert isinstance(verdict, Proved), format_rule(one)
+        assert verdict.engine == "index functions"
+        assert verdict.instances > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"LayerNormalization(x, epsilon) = Div({CENTRED}, Sqrt(Sub({SQUARES}, epsilon))) where {PLAIN}",
+        f"LayerNormalization(x, epsilon) = Div(x, Sqrt(Add({SQUARES}, epsilon))) where {PLAIN}",
+        "LRN(x, a, b; beta=(3, 4), reach=1) = LRN(x, a, b; beta=(3, 4), reach=2) where a[], b[], x[n, c, h, w]",
+    ],
+)
+def test_a_false_definition_is_not_proved(prover, text):
+    assert not isinstance(examine(LIBRARY, prover, rule(text)), Proved)
+
+
+def test_only_definitions_of_the_operators_asked_for_are_candidates():
+    names = frozenset({"LayerNormalization", "Mul", "Add"})
+    texts = [format_rule(one) for one in discover_definitions(LIBRARY, names, ())]
+    assert len(texts) == 2
+    assert all("ReduceMean" not in text for text in texts)
