@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from taso_opt import __version__
 from taso_opt.errors import UnsupportedError
+from taso_opt.generate.settings import VERSION
 from taso_opt.generate.workers import Engine
 from taso_opt.spec import load_specs
 
@@ -82,4 +82,4 @@ def _check_workers(client: Any, address: str) -> None:
 
 def _identity() -> tuple[str, str]:
     """The version of the tool and the digest of its specs."""
-    return __version__, load_specs().digest
+    return VERSION, load_specs().digest

@@ -28,7 +28,7 @@ Member = Built | int
 
 Binding = dict[int, int]
 
-MOST_STEPS = 2_000
+MOST_STEPS = 200
 """How far the ways to match one member are followed: sums of many terms have more than any machine can count. A law
 that is not matched everywhere leaves an equation that could have been dropped, never a wrong one."""
 
@@ -60,6 +60,7 @@ class Members:
         self._parents: dict[Member, Member] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
         self._steps = MOST_STEPS
+        self._laws: set[Sides] = set()
         for number, node in enumerate(self._nodes):
             if isinstance(node.made, Application):
                 self._store(number, node.made)
@@ -140,6 +141,9 @@ class Members:
 
     def learn(self, law: Sides) -> None:
         """Join all members that an equation with one output turns into one another."""
+        if law in self._laws:
+            return  # its matches do not depend on what was learned since
+        self._laws.add(law)
         left, right = (self._pattern(side[0]) for side in law)
         for pattern, result in ((left, right), (right, left)):
             for built in self._open(pattern.head) if pattern.head is not None else ():

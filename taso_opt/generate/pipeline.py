@@ -13,7 +13,6 @@ from hashlib import blake2b
 from operator import add
 from typing import Any, TypeVar
 
-from taso_opt import __version__
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
@@ -23,7 +22,7 @@ from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.moves import Shard, shards
 from taso_opt.generate.scalars import discover_scalars
-from taso_opt.generate.settings import LEAST_MEMORY, GenerateSettings, GenerateStats, Generation, PoolStats
+from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.generate.subsume import subsumes
 from taso_opt.generate.workers import Engine, cores, processes
 from taso_opt.semantics.devices import array_module
@@ -68,7 +67,7 @@ def generate(
     work = [shard for pool in named(pools, settings) for shard in shards(pool, operators)]
     array_module(settings.array)
     task = {"operators": list(operators), "max_ops": settings.max_ops, "seed": settings.seed, "work": _digest(work)}
-    done = open_checkpoint(settings.resume, {"version": __version__, "specs": library.digest, **task})
+    done = open_checkpoint(settings.resume, {"version": VERSION, "specs": library.digest, **task})
     # Other processes load the specs that ship with the tool; any other library stays in this one.
     shipped = None if library is load_specs() else library
     share = memory_share(settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from itertools import zip_longest
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.errors import UsageError
 from taso_opt.semantics.devices import CUPY, NUMPY
 
+VERSION = metadata.version("tasoopt")
 LARGEST = 6
 LEAST_MEMORY = 1 << 29
 """What one process needs for the smallest pools, with the libraries that it loads."""

@@ -86,7 +86,7 @@ def test_an_address_where_nobody_answers_is_told_in_one_line(monkeypatch):
 
 
 def test_a_worker_with_other_specs_is_refused(local, monkeypatch):
-    monkeypatch.setattr("taso_opt.generate.cluster.__version__", "0.0.0")
+    monkeypatch.setattr("taso_opt.generate.cluster.VERSION", "0.0.0")
     told = "expected tasoopt 0.0.0 with the same specs on every worker"
     with pytest.raises(UnsupportedError, match=re.escape(told)), cluster(local.scheduler_address):
         pass
