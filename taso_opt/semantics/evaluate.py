@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule
+
+DIRECT = {"Max": "larger", "Min": "smaller"}
+"""What arrays of plain numbers compute themselves, where they have a method of that name."""
 
 
 def evaluate(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: Mapping[Term, Array]) -> list[Array]:
@@ -33,7 +37,10 @@ def evaluate(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: M
         operator = builder.operator(term)
         assert operator is not None, f"expected an operator with a meaning, found {term.operator}"
         arguments = [values[argument] for argument in term.args]
-        values[term] = operator.evaluate(xp, *arguments, **builder.bound_attributes(term))
+        # max(x, y) means y + relu(x - y), which infinities and numbers that wrap around do not obey.
+        direct = getattr(xp, DIRECT.get(term.operator, ""), None)
+        compute = partial(operator.evaluate, xp, **builder.bound_attributes(term)) if direct is None else direct
+        values[term] = compute(*arguments)
     return [values[root] for root in roots]
 
 

@@ -33,18 +33,13 @@ def negated(xp: ArrayModule, x: Array) -> Array:
 
 
 def maximum(xp: ArrayModule, x: Array, y: Array) -> Array:
-    """The larger of two.
-
-    Where numbers are infinite or wrap around the sum is not the larger one: arrays of numbers bring `larger` for that.
-    """
-    direct = getattr(xp, "larger", None)
-    return direct(x, y) if direct is not None else xp.add(y, positive(xp, xp.subtract(x, y)))
+    """The larger of two."""
+    return xp.add(y, positive(xp, xp.subtract(x, y)))
 
 
 def minimum(xp: ArrayModule, x: Array, y: Array) -> Array:
-    """The smaller of two; see maximum."""
-    direct = getattr(xp, "smaller", None)
-    return direct(x, y) if direct is not None else xp.subtract(x, positive(xp, xp.subtract(x, y)))
+    """The smaller of two."""
+    return xp.subtract(x, positive(xp, xp.subtract(x, y)))
 
 
 def clipped(xp: ArrayModule, x: Array, low: Fraction | None, high: Fraction | None) -> Array:
