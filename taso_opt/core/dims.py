@@ -105,6 +105,8 @@ def symbol(name: str) -> Size:
 
 def divide(dividend: Dim, divisor: Dim) -> Dim:
     """Floor division: exact where every term is divisible, else one opaque symbol named after the quotient."""
+    if divisor == 0:
+        raise TypeMismatch(f"expected a size to divide {dividend} by, found 0")
     if isinstance(dividend, int) and isinstance(divisor, int):
         return dividend // divisor
     factor, name = (divisor, None) if isinstance(divisor, int) else (1, divisor.symbol)

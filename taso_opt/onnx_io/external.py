@@ -19,7 +19,7 @@ QUARTER_BYTE = frozenset({"int2", "uint2"})
 VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 """Where a tensor keeps its elements when it does not keep them raw."""
 
-LONGEST_QUOTE = 80
+LONGEST_QUOTE = 160
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from taso_opt.core.dims import Dim, Size, divide, product, substitute
+from taso_opt.core.dims import Dim, Size, divide, product, substitute, total
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import instantiate_attribute
@@ -143,10 +143,18 @@ def _solve_one(stated: Attribute, found: Attribute, sizes: Sizes) -> bool:
     if len(open_symbols) == 1 and len(stated.terms) == 1 and stated.terms[0][0].count(open_symbols[0]) == 1:
         ((monomial, coefficient),) = stated.terms
         known = tuple(sizes[name] for name in monomial if name != open_symbols[0])
-        value = divide(found, product((coefficient, *(dim for dim in known if not isinstance(dim, tuple)))))
+        factor = product((coefficient, *(dim for dim in known if not isinstance(dim, tuple))))
+        if factor == 0:
+            return False
+        value = divide(found, factor)
         if isinstance(value, Size) and any(name.startswith("floor") for name in value.symbols()) and known:
             return False
         sizes[open_symbols[0]] = value
+    elif len(open_symbols) == 1 and ((open_symbols[0],), 1) in stated.terms:  # what is left of a sum
+        left = total((found, _substituted(stated, {**sizes, open_symbols[0]: 0}) * -1))
+        if isinstance(left, int) and left < 0:
+            return False
+        sizes[open_symbols[0]] = left
     elif open_symbols:
         return False
     return _substituted(stated, sizes) == found

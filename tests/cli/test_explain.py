@@ -22,7 +22,7 @@ def model(tmp_path):
     nodes = [
         helper.make_node("MatMul", ["a", "w"], ["aw"], name="first"),
         helper.make_node("MatMul", ["b", "w"], ["bw"], name="second"),
-        helper.make_node("Erf", ["aw"], ["e"], name="erf"),
+        helper.make_node("Sign", ["aw"], ["e"], name="erf"),
         helper.make_node("MatMul", ["bw", "c"], ["bwc"], name="third"),
         helper.make_node("Relu", ["w"], ["rw"], name="over_weights"),
         helper.make_node("MatMul", ["bwc", "rw"], ["y"], name="last"),
@@ -85,7 +85,7 @@ def test_a_tighter_class_rules_out_what_fits(model, capsys):
 
 @pytest.mark.parametrize(
     ("node", "note"),
-    [("erf", "no specification covers this Erf"), ("over_weights", "nothing is computed here at run time")],
+    [("erf", "no specification covers this Sign"), ("over_weights", "nothing is computed here at run time")],
 )
 def test_a_node_that_no_rule_can_touch_says_so(node, note, model, capsys):
     assert main(["explain", str(model), "--at", node]) == 0
