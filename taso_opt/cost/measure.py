@@ -112,18 +112,25 @@ def _bytes(kind: TensorType) -> int:
     return ITEM_BYTES[kind.dtype] * (kind.elements or 0)
 
 
+def multiplications(unit: Unit, builder: Builder) -> int:
+    """The multiplications that the products and convolutions of a unit take; 0 without any."""
+    products = [one for one in unit.members if isinstance(one, Apply) and one.operator in ("MatMul", "Conv")]
+    return sum(_multiplications(one, builder) for one in products)
+
+
+def _multiplications(product_: Apply, builder: Builder) -> int:
+    elements = sum(kind.elements or 0 for kind in builder.types(product_))
+    left, right = (builder.type(operand).shape for operand in product_.args[:2])
+    inner = left[-1:] if product_.operator == "MatMul" else right[1:]
+    return elements * prod(dim for dim in inner if isinstance(dim, int))
+
+
 def unit_work(unit: Unit, builder: Builder) -> int:
     """About how many multiplications, or elements moved, a unit takes; at least 1."""
-    total = 1
-    for member in unit.members:
-        assert isinstance(member, Apply), f"a unit consists of applications, found {member!r}"
-        elements = sum(kind.elements or 0 for kind in builder.types(member))
-        if member.operator in ("MatMul", "Conv"):
-            left, right = (builder.type(operand).shape for operand in member.args[:2])
-            inner = left[-1:] if member.operator == "MatMul" else right[1:]
-            elements *= prod(dim for dim in inner if isinstance(dim, int))
-        total += elements
-    return total
+    members = [member for member in unit.members if isinstance(member, Apply)]
+    others = [member for member in members if member.operator not in ("MatMul", "Conv")]
+    moved = sum(kind.elements or 0 for member in others for kind in builder.types(member))
+    return 1 + moved + multiplications(unit, builder)
 
 
 def working_set(weight_bytes: int) -> int:

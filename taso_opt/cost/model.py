@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
-from taso_opt.cost.measure import Measurer, unit_work
+from taso_opt.cost.measure import Measurer, multiplications
 from taso_opt.cost.table import CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.spec.builder import Builder
@@ -64,8 +64,8 @@ class CostModel:
         return self._known.get(unit.key)
 
     def work(self, unit: Unit) -> int:
-        """About how many multiplications or moved elements one unit takes."""
+        """How many multiplications the products and convolutions of one unit take."""
         known = self._work.get(unit.key)
         if known is None:
-            known = self._work[unit.key] = unit_work(unit, self._builder)
+            known = self._work[unit.key] = multiplications(unit, self._builder)
         return known

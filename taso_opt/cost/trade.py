@@ -81,7 +81,7 @@ class TradeCost:
         return sum(weight * _share(value, whole) for weight, value, whole in parts if value is not None)
 
     def work(self, unit: Unit) -> int:
-        """About how many multiplications or moved elements one unit takes."""
+        """How many multiplications the products and convolutions of one unit take."""
         return self._latency.work(unit)
 
     def _sum(self, name: str, outputs: Sequence[Term]) -> float:

@@ -24,7 +24,7 @@ NOISE = 0.02
 """Measured costs of units differ by as much from one measurement to the next."""
 
 MOST_WORK, WORTH_MEASURING = 4, 1_000_000
-"""How many times the work of what it replaces a change may take, beside a million multiplications, to be measured."""
+"""How many times the multiplications of what it replaces a change may take, beside a million, to be measured."""
 
 LEAST_EXPANSION_S = 5.0
 """A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
@@ -147,8 +147,8 @@ class BacktrackingSearch:
     def _price(self, changes: Sequence[LocalChange]) -> list[float]:
         """The change of cost of each local change; everything not yet measured is measured in one batch.
 
-        What takes many times the work of what it replaces is not worth measuring: it costs infinity. A difference that
-        is within the noise of measured costs is none.
+        What multiplies many times as much as what it replaces is not worth measuring: it costs infinity. A difference
+        within the noise of measured costs is none.
         """
         removed = [self._cost.units(change.removed, change.kept) for change in changes]
         added = [self._cost.units(change.added, change.kept) for change in changes]

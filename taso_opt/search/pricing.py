@@ -30,5 +30,5 @@ class CostOracle(Protocol[U]):
         ...
 
     def work(self, unit: U) -> int:
-        """About how many multiplications or moved elements one unit takes, without measuring anything."""
+        """How many multiplications the products of one unit take, without measuring anything."""
         ...
