@@ -14,7 +14,16 @@ from taso_opt.core.graph import Graph
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostTable, Decision
 from taso_opt.errors import RuntimeFailure, UnsupportedError
-from taso_opt.onnx_io import Model, ModelProto, computes_in_singles, read_model, save_atomically, seeded, write_model
+from taso_opt.onnx_io import (
+    Model,
+    ModelProto,
+    computes_in_singles,
+    read_model,
+    rounds_to_integers,
+    save_atomically,
+    seeded,
+    write_model,
+)
 from taso_opt.runtime import run_feeds
 from taso_opt.search.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
 from taso_opt.search.finals import Finals, Standard, Trial, hold_finals
@@ -58,7 +67,8 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
             original, model = folder / "original.onnx", replace(job.model, proto=proto)
             save_atomically(proto, original, original=path, durable=False)
         feeds += _feeds_at_other_sizes(job, original)
-        trial = Trial(feeds, timing, job.run, computes_in_singles(job.model.proto))
+        source = job.model.proto
+        trial = Trial(feeds, timing, job.run, computes_in_singles(source), rounds_to_integers(source))
         candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, file in zip(plans, candidates, strict=True):
             save_atomically(rewritten(model, plan), file, original=path, durable=False)

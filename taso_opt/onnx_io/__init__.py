@@ -1,6 +1,6 @@
 """The only door to ONNX files: reads, writes and compares models."""
 
-from taso_opt.onnx_io.census import computes_in_singles, operator_counts
+from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import load_model, validate_input
@@ -30,6 +30,7 @@ __all__ = [
     "model_in_memory",
     "operator_counts",
     "read_model",
+    "rounds_to_integers",
     "save_atomically",
     "seeded",
     "signature",

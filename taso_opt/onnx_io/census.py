@@ -35,3 +35,11 @@ def computes_in_singles(proto: ModelProto) -> bool:
             return True
         stack.extend(inner for body in bodies(node) for inner in body.node)
     return False
+
+
+ROUNDING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
+
+
+def rounds_to_integers(model: ModelProto) -> bool:
+    """Whether a model quantizes what it computes: a rounding error before that may become a whole step after it."""
+    return any(node.op_type in ROUNDING for node in model.graph.node)
