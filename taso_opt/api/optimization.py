@@ -37,7 +37,7 @@ from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
 
-NONE_RUNS = "the runtime runs none of the rewritten models"
+NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
 
 
