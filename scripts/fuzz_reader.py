@@ -84,8 +84,10 @@ def fuzz(seconds: float, seed: int, folder: Path, both: Sequence[Target], most: 
         path = folder / target.name
         path.write_bytes(content)
         faulthandler.dump_traceback_later(HANG_S, exit=True)
-        answer = target.answer(path)
-        faulthandler.cancel_dump_traceback_later()
+        try:
+            answer = target.answer(path)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         target.answers[answer] += 1
         is_new = target.answers[answer] < 4 or (answer == "read" and random.random() < 0.05)
         if is_new and len(content) < 1 << 16:
