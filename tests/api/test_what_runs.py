@@ -157,3 +157,19 @@ def test_a_loop_without_an_end_is_left_alone_when_the_time_for_the_check_is_over
     assert record.result == "unchanged"
     assert "within 1 s, found it still busy" in record.reason
     assert path.with_name("model.opt.onnx").read_bytes() == path.read_bytes()
+
+
+def test_a_difference_in_a_model_that_quantizes_drops_the_candidate_and_is_no_mismatch(save, process, monkeypatch):
+    text = STACKABLE.replace(", int64[1] at", "").replace("float[1,256] z", "uint8[4,256] z, float scale, uint8 zero")
+    text = text.replace("z = Gather <axis = 0> (y, at)", "z, scale, zero = DynamicQuantizeLinear(y)")
+    path = save(text, w=weight(256, 256))
+
+    def wrong(model, plan):
+        made = onnx.ModelProto.FromString(path.read_bytes())
+        made.graph.initializer[0].CopyFrom(numpy_helper.from_array(2 * weight(256, 256), "w"))
+        return made
+
+    monkeypatch.setattr("taso_opt.api.contest.rewritten", wrong)
+    record = optimize_file(path, QUICK, process=process)
+    assert record.result == "unchanged"
+    assert any("expected a relative error of at most" in warning for warning in record.warnings)
