@@ -7,7 +7,7 @@ true cost, and so does a fusion that makes things slower.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from taso_opt.core.term import Apply, Term, children
 from taso_opt.spec.builder import Builder
@@ -15,20 +15,25 @@ from taso_opt.spec.builder import Builder
 SEEDS = frozenset({"Erf", "Gelu", "LayerNormalization", "ReduceMean"})
 """Operators around which runtimes fuse several light ones; regions without them stay single operators."""
 
+Depth = Callable[[Term], int | None]
+
 MOST_MEMBERS = 40
 """A region with more operators is left apart: nothing fuses so many, and each change would be measured anew."""
 
 
-def regions(live: Sequence[Term], groups: Sequence[Sequence[Term]], builder: Builder) -> list[list[Term]]:
+def regions(
+    live: Sequence[Term], groups: Sequence[Sequence[Term]], builder: Builder, below: Depth = lambda term: None
+) -> list[list[Term]]:
     """The groups, those of single light operators merged into regions; `live` lists operands before users.
 
     Light operators belong together when one uses the other and no heavy operator lies on any way between them: as many
-    heavy ones lie below the one as below the other.
+    heavy ones lie below the one as below the other. `below` tells of terms beyond the boundary, where no operator is
+    light, how many operators lie on the longest way up to them.
     """
     single = {group[0] for group in groups if len(group) == 1 and _is_light(group[0], builder)}
     if not has_seed(single):
         return [list(group) for group in groups]
-    levels = _levels(live, single)
+    levels = _levels(live, single, below)
     home: dict[Term, list[Term]] = {}
     for term in live:
         if term not in single:
@@ -74,26 +79,20 @@ def _is_light(term: Term, builder: Builder) -> bool:
     return term.operator in SEEDS or (operator is not None and operator.elementwise)
 
 
-def _levels(live: Sequence[Term], light: set[Term]) -> Mapping[Term, int]:
+def _levels(live: Sequence[Term], light: set[Term], below: Depth) -> Mapping[Term, int]:
     """The largest number of heavy operators on a way up to each term."""
     levels: dict[Term, int] = {}
-
-    def level(term: Term) -> int:
-        """What a term that is not costed itself, such as a reshape, stands on."""
-        stack = [term]
-        while stack:
-            top = stack[-1]
-            below = () if top in levels else children(top)
-            missing = [child for child in below if child not in levels]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            if top not in levels:
-                heavy = isinstance(top, Apply) and top not in light
-                levels[top] = heavy + max((levels[child] for child in below), default=0)
-        return levels[term]
-
-    for term in live:
-        level(term)
+    stack = list(reversed(live))
+    while stack:
+        top = stack[-1]
+        depth = below(top)
+        missing = [] if depth is not None else [child for child in children(top) if child not in levels]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if depth is None:
+            heavy = isinstance(top, Apply) and top not in light
+            depth = heavy + max((levels[child] for child in children(top)), default=0)
+        levels[top] = depth
     return levels

@@ -50,6 +50,7 @@ class UnitFinder:
         self._builder, self._value_of = builder, value_of
         self._constant: dict[Term, bool] = {}
         self._costed: dict[Apply, bool] = {}
+        self._depth: dict[Term, int] = {}
         self._units: dict[tuple[tuple[Apply, ...], tuple[Term, ...]], Unit] = {}
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
@@ -59,8 +60,26 @@ class UnitFinder:
         for term in reversed(live):
             group[term] = self._joined(term, uses, group)
         found: dict[int, list[Term]] = {id(members): members for members in group.values()}
-        merged = regions(list(reversed(live)), list(found.values()), self._builder)
+        merged = regions(
+            list(reversed(live)),
+            list(found.values()),
+            self._builder,
+            below=lambda term: self._depth_of(term) if term in boundary else None,
+        )
         return [self._unit(members, uses) for members in merged]
+
+    def _depth_of(self, term: Term) -> int:
+        """How many operators lie on the longest way up to a term, itself included."""
+        stack = [term]
+        while stack:
+            top = stack[-1]
+            missing = [child for child in children(top) if child not in self._depth]
+            if missing:
+                stack.extend(missing)
+                continue
+            deepest = max((self._depth[child] for child in children(top)), default=0)
+            self._depth[stack.pop()] = isinstance(top, Apply) + deepest
+        return self._depth[term]
 
     def _live(self, outputs: Sequence[Term], boundary: Collection[Term]) -> tuple[list[Apply], dict[Term, int]]:
         """Costed applications, users before what they use, and how often each term is used."""

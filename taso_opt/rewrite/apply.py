@@ -30,7 +30,7 @@ class Instantiation:
 
     def __init__(self, builder: Builder, rule: CompiledRule, binding: Binding, count: int) -> None:
         self._builder, self._rule, self._binding, self._count = builder, rule, binding, count
-        self._shared: dict[tuple[Pattern, int], Term] = {}
+        self._shared: dict[tuple[int, int], Term] = {}
 
     def targets(self) -> list[Term]:
         """One term for each merged source, or the one term that replaces the match."""
@@ -38,7 +38,7 @@ class Instantiation:
         return [self._build(self._rule.target, element) for element in elements]
 
     def _build(self, pattern: Pattern, element: int) -> Term:
-        place = pattern, element
+        place = id(pattern), element  # the rule keeps its patterns alive; hashing one goes through all of it
         if place not in self._shared:
             self._shared[place] = self._construct(pattern, element)
         return self._shared[place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import count
 from math import inf
@@ -53,6 +53,7 @@ class BacktrackingSearch:
         self._queue: list[tuple[float, int, Plan, Move | None]] = []
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
+        self._units: dict[tuple[tuple[Term, ...], frozenset[Term]], Sequence[Any]] = {}
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
         """Search from a graph; `progress` hears of every expanded graph.
@@ -150,8 +151,8 @@ class BacktrackingSearch:
         What multiplies many times as much as what it replaces is not worth measuring: it costs infinity. A difference
         within the noise of measured costs is none.
         """
-        removed = [self._cost.units(change.removed, change.kept) for change in changes]
-        added = [self._cost.units(change.added, change.kept) for change in changes]
+        removed = [self._units_of(change.removed, change.dead, change.kept) for change in changes]
+        added = [self._units_of(change.added, change.born, change.kept) for change in changes]
         hopeful = [
             self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING
             for old, new in zip(removed, added, strict=True)
@@ -162,6 +163,14 @@ class BacktrackingSearch:
             _difference(self._sum(old), self._sum(new)) if worth else inf
             for old, new, worth in zip(removed, added, hopeful, strict=True)
         ]
+
+    def _units_of(self, outputs: tuple[Term, ...], inner: frozenset[Term], kept: Collection[Term]) -> Sequence[Any]:
+        """The units of the `inner` terms, which are all that the outputs need and is not kept; found once."""
+        place = outputs, inner
+        known = self._units.get(place)
+        if known is None:
+            known = self._units[place] = self._cost.units(outputs, kept)
+        return known
 
     def _work(self, units: Sequence[Any]) -> int:
         return sum(self._cost.work(unit) for unit in units)

@@ -44,7 +44,10 @@ class Remaining(Collection[Term]):
 
 @dataclass(frozen=True)
 class LocalChange:
-    """What steps remove from a graph and what they add, each as outputs over a boundary of terms that stay."""
+    """What steps remove from a graph and what they add, each as outputs over a boundary of terms that stay.
+
+    `dead` are all terms that go, `born` all that come.
+    """
 
     steps: tuple[Step, ...]
     replacements: Replacements
@@ -52,6 +55,7 @@ class LocalChange:
     kept: Collection[Term]
     added: tuple[Term, ...]
     dead: frozenset[Term]
+    born: frozenset[Term]
 
 
 class Neighbourhood:
@@ -71,26 +75,24 @@ class Neighbourhood:
     def local_change(self, steps: tuple[Step, ...], replacements: Replacements) -> LocalChange:
         """The terms that die and the terms that appear when the steps are taken."""
         added = tuple(new for _, new in replacements)
-        needed = self._leaves(added)
+        needed, born = self._built_on(added)
         dead = self._dead([old for old, _ in replacements], needed)
         removed = tuple(old for old, _ in replacements if old in dead)
-        return LocalChange(steps, replacements, removed, Remaining(self._present, dead), added, dead)
+        return LocalChange(steps, replacements, removed, Remaining(self._present, dead), added, dead, frozenset(born))
 
-    def _leaves(self, added: Iterable[Term]) -> set[Term]:
-        """The present terms that the new ones are built on."""
-        found: set[Term] = set()
-        seen: set[Term] = set()
+    def _built_on(self, added: Iterable[Term]) -> tuple[set[Term], set[Term]]:
+        """The present terms that the added ones are built on, and the new ones among and below these."""
+        present: set[Term] = set()
+        new: set[Term] = set()
         stack = list(added)
         while stack:
             term = stack.pop()
-            if term in seen:
-                continue
-            seen.add(term)
             if term in self._present:
-                found.add(term)
-            else:
+                present.add(term)
+            elif term not in new:
+                new.add(term)
                 stack.extend(children(term))
-        return found
+        return present, new
 
     def _dead(self, replaced: Sequence[Term], needed: set[Term]) -> frozenset[Term]:
         uses = dict.fromkeys(replaced, 0)
