@@ -69,7 +69,7 @@ class Rewriter:
         self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
         self._constant: dict[Term, bool] = {}
-        self._places: dict[Term, int] = {}
+        self._places: dict[Term, tuple[int, int]] = {}
 
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only, so that it costs nothing at run time."""
@@ -199,22 +199,23 @@ class Rewriter:
         """
         return sorted(siblings, key=lambda element: [self._place(term) for term in _private_terms(element)])
 
-    def _place(self, term: Term) -> tuple[int, bytes]:
-        """The place of the split part or input that a term descends from; ties go by the term itself."""
-        stack = [term]
+    def _place(self, term: Term) -> tuple[int, int, bytes]:
+        """How high a term stands, the place of the part or input that it descends from, and the term itself for ties.
+
+        The steps of an unrolled recurrence stand the higher the later they are.
+        """
+        stack = [] if term in self._places else [term]
         while stack:
             top = stack[-1]
-            below = () if isinstance(top, Item) else [c for c in children(top) if not self.is_constant(c)]
+            below = [child for child in children(top) if not self.is_constant(child)]
             missing = [child for child in below if child not in self._places]
             if missing:
                 stack.extend(missing)
                 continue
-            if isinstance(top, Item):
-                self._places[top] = top.index
-            else:
-                self._places[top] = max((self._places[child] for child in below), default=len(self._places))
-            stack.pop()
-        return self._places[term], term.digest
+            height = 1 + max((self._places[child][0] for child in below), default=0)
+            origin = max((self._places[child][1] for child in below), default=len(self._places))
+            self._places[stack.pop()] = height, top.index if isinstance(top, Item) else origin
+        return *self._places[term], term.digest
 
     def _elements_of(self, term: Term) -> tuple[tuple[CompiledRule, _Element], ...]:
         known = self._elements.get(term)
