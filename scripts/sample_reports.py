@@ -62,7 +62,7 @@ def improved() -> Record:
         operators_before={"MatMul": 12, "Relu": 2},
         operators_after={"MatMul": 4, "Relu": 2, "Transpose": 1},
         rules=(rule(count=2),),
-        search=SearchSummary(2.5, 1.5, 40, 38, 6.5, "patience", progress()),
+        search=SearchSummary(2.5, 1.5, 40, 38, 6.5, 120, 4.0, "patience", progress()),
         settings={"output": None, "force": True, "device": "auto", "threads": 1, "dims": {"n": 4}, "dry_run": False},
         runtime={"tasoopt": "0.1.0", "python": "3.11.7", "package": "onnxruntime", "providers": ("CPU",)},
         clock="cpu",
@@ -92,7 +92,9 @@ def progress() -> tuple[SearchPoint, ...]:
 
 def unchanged() -> Record:
     """A run whose search found nothing: no measurement, no rules, one point in the search."""
-    ended = SearchSummary(0.0, 0.0, 1, 1, 0.1, "exhausted", (SearchPoint(0.0, 1, 1, 0.0), SearchPoint(0.1, 1, 1, 0.0)))
+    ended = SearchSummary(
+        0.0, 0.0, 1, 1, 0.1, 0, 0.0, "exhausted", (SearchPoint(0.0, 1, 1, 0.0), SearchPoint(0.1, 1, 1, 0.0))
+    )
     return replace(
         improved(),
         result="unchanged",

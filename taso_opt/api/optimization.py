@@ -205,7 +205,7 @@ def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
         operators_before=before,
         operators_after=before,
         rules=(),
-        search=search_summary(found, costs.predicted, with_progress=costs.trade is None),
+        search=search_summary(found, costs),
         objective=costs.parts(shown),
         settings=job.settings.described(),
         runtime={"tasoopt": __version__, **versions(), **asdict(job.info)},

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from taso_opt.api.contest import Contest
+from taso_opt.api.costs import Costs
 from taso_opt.core.rule import Certificate, Rule
 from taso_opt.report.evidence import OutputError, SearchPoint
 from taso_opt.report.record import AppliedRule, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
@@ -90,10 +91,20 @@ def _applied(rule: Rule, count: int, library: SpecLibrary) -> AppliedRule:
     return AppliedRule(rule.name, text, count, fp_class, proof.axioms, conditions, stated, proof.engine, proof.specs)
 
 
-def search_summary(found: SearchResult, predicted: tuple[float, float], with_progress: bool) -> SearchSummary:
-    """How a search went; `predicted` are seconds before and after; progress only where it was one in latency."""
-    before, after = (seconds * 1e3 for seconds in predicted)
+def search_summary(found: SearchResult, costs: Costs) -> SearchSummary:
+    """How a search went; progress is shown only where it was one in latency."""
+    before, after = (seconds * 1e3 for seconds in costs.predicted)
     points = tuple(
-        SearchPoint(at.seconds, at.explored, at.expanded, at.cost * 1e3) for at in found.history if with_progress
+        SearchPoint(at.seconds, at.explored, at.expanded, at.cost * 1e3) for at in found.history if costs.trade is None
     )
-    return SearchSummary(before, after, found.explored, found.expanded, found.seconds, found.stopped_by, points)
+    return SearchSummary(
+        before,
+        after,
+        found.explored,
+        found.expanded,
+        found.seconds,
+        costs.latency.measured,
+        costs.latency.measuring_s,
+        found.stopped_by,
+        points,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from taso_opt.core.literal import literal_value
@@ -33,6 +34,8 @@ class CostModel:
         self.finder = UnitFinder(builder, value_of)
         self._work: dict[str, int] = {}
         self._known = table.load(measurer.place)
+        self.measured, self.measuring_s = 0, 0.0
+        """How many units were measured, and how many seconds that took."""
 
     @property
     def place(self) -> str:
@@ -55,9 +58,12 @@ class CostModel:
         if not missing:
             return
         self._heard(len(missing))
+        started = time.monotonic()
         entries = self._measurer.measure(missing, self._builder, self.finder, self._opset)
         self._table.store(entries)
         self._known.update((entry.unit, entry.seconds) for entry in entries)
+        self.measured += len(missing)
+        self.measuring_s += time.monotonic() - started
 
     def known(self, unit: Unit) -> float | None:
         """The cost of one unit, None when it was never measured."""

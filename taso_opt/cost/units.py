@@ -173,8 +173,8 @@ class UnitFinder:
         return self._constant[term]
 
     def number(self, term: Term) -> Fraction | None:
-        """The value of a constant without axes, None where it is not known."""
-        return self._value_of(term) if isinstance(term, Const) and not self.rank(term) else None
+        """The value of a constant of one element and at most one axis, None where it is not known."""
+        return self._value_of(term) if isinstance(term, Const) and self.rank(term) <= 1 else None
 
     def rank(self, term: Term) -> int:
         """The number of axes of a term."""

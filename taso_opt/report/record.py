@@ -69,13 +69,18 @@ class ObjectivePart:
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """How the search went; the costs are predictions in milliseconds."""
+    """How the search went; the costs are predictions in milliseconds.
+
+    Of its seconds, `measuring_seconds` went into measuring `measured` kernels whose cost was not known yet.
+    """
 
     predicted_before_ms: float
     predicted_after_ms: float
     explored: int
     expanded: int
     seconds: float
+    measured: int
+    measuring_seconds: float
     stopped_by: str
     progress: tuple[SearchPoint, ...] = ()
 

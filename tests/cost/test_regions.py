@@ -1,5 +1,7 @@
 """Which light operators are measured together."""
 
+import pytest
+
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
@@ -53,9 +55,10 @@ def test_element_wise_operators_alone_stay_single_units():
     assert [operators(unit) for unit in units] == [["Sigmoid"], ["Add"], ["Tanh"]]
 
 
-def test_the_cost_of_a_region_depends_on_the_numbers_in_it():
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_the_cost_of_a_region_depends_on_the_numbers_in_it(shape):
     op = LIBRARY.builder()
-    x, number = Var("x", ROWS), Const("c", TensorType("float32", ()))
+    x, number = Var("x", ROWS), Const("c", TensorType("float32", shape))
     term = op.Erf(op.Mul(x, number))
     (one,), (other,) = (UnitFinder(op, lambda _, value=value: value).units([term]) for value in (1, 2))
     assert one.key != other.key
