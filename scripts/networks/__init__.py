@@ -15,7 +15,7 @@ from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, sublstm
 from .repvgg import repvgg
 from .resnet import resnet50
 from .resnext import resnext50_branches, resnext50_grouped, resnext50_split
-from .spellings import layernorm_spellings
+from .spellings import gelu_spellings, layernorm_spellings
 from .squeezenet import squeezenet
 from .towers import towers
 from .vgg import vgg19_convs
@@ -49,6 +49,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     repvgg,
     mobilenet_spellings,
     layernorm_spellings,
+    gelu_spellings,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

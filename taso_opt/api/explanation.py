@@ -116,7 +116,12 @@ def _costs(model: Model, chosen: OptimizeSettings, process: RuntimeProcess, tabl
 
 def _fitting(model: Model, steps: Sequence[Step], cost: CostModel, loosest: FpClass) -> list[Considered]:
     """The best application of each rule that fits, with what becomes of it."""
-    here, names, writable = Neighbourhood(model.graph.outputs), Names(model), spellable(model)
+    outputs = model.graph.outputs
+    here, names, writable = (
+        Neighbourhood(outputs, cost.groups(outputs), model.builder.rebuild),
+        Names(model),
+        spellable(model),
+    )
     changes = [here.local_change((step,), step.replacements) for step in steps]
     cost.prepare(
         unit

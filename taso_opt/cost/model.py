@@ -46,6 +46,10 @@ class CostModel:
         """What the runtime executes of the terms that the outputs need, down to the boundary."""
         return self.finder.units(outputs, boundary)
 
+    def groups(self, outputs: Sequence[Term]) -> list[frozenset[Term]]:
+        """The terms of a graph that the runtime executes together."""
+        return [unit.members for unit in self.units(outputs)]
+
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
         """The cost of the same; measures what is missing in one batch."""
         units = self.units(outputs, boundary)

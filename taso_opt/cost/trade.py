@@ -64,6 +64,10 @@ class TradeCost:
         """What the runtime executes of the terms that the outputs need, down to the boundary."""
         return self._latency.units(outputs, boundary)
 
+    def groups(self, outputs: Sequence[Term]) -> list[frozenset[Term]]:
+        """The terms of a graph that the runtime executes together."""
+        return self._latency.groups(outputs)
+
     def prepare(self, units: Iterable[Unit]) -> None:
         """Measure the units if the goal is about latency too."""
         if LATENCY in self._wanted:

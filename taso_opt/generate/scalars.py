@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Attribute, Term, Var, postorder, variables
+from taso_opt.core.term import Attribute, Const, Term, Var, postorder, variables
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.spec.builder import Builder
@@ -52,7 +52,9 @@ class ScalarPool:
     """Functions that are one operator each, and the operators and constants to spell them with.
 
     `max_ops` bounds the operators of a spelling; with `positive` only positive numbers are compared, because the
-    functions are undefined elsewhere.
+    functions are undefined elsewhere. Without functions, the spellings are compared with each other,
+    for equations in which a constant of one side is not on the other: what associativity and the like say of any
+    tensors is found elsewhere.
     """
 
     functions: tuple[str, ...]
@@ -85,6 +87,7 @@ SCALAR_POOLS = (
     _pool("Softplus", "x", "1", "Relu Abs Neg Exp Log Add", 7),
     _pool("Mish", "x", "", "Softplus Tanh Mul", 3),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
+    _pool("", "x s", "1", "Add Sub Mul", 2),
 )
 
 
@@ -96,6 +99,9 @@ def discover_scalars(library: SpecLibrary, max_ops: int, seed: int, operators: f
     """
     functions: dict[Term, _Function] = {}
     for pool in SCALAR_POOLS:
+        if not pool.functions and operators.issuperset(pool.operators):
+            enumeration = _Enumeration(library, pool, [library.operators[name] for name in pool.operators], seed)
+            functions.update((found.term, found) for found in enumeration.equal(min(pool.max_ops, max_ops)))
         for name in sorted(operators.intersection(pool.functions)):
             names = [other for other in pool.operators if other in operators and other != name]
             enumeration = _Enumeration(library, pool, [library.operators[other] for other in names], seed)
@@ -164,6 +170,20 @@ class _Enumeration:
                 term = make()
                 if variables((term,)) == self._leaves[: function.arity]:
                     functions.setdefault(_key(row), _Function(term))
+        self._enumerate(functions, max_ops)
+        return list(functions.values())
+
+    def equal(self, max_ops: int) -> list[_Function]:
+        """Terms of `max_ops` operators with those equal ones of as many that have fewer constants, or more."""
+        functions: dict[bytes, _Function] = {}
+        self._enumerate(functions, max_ops, open_ended=True)
+        for found in functions.values():
+            fixed = _constants(found.term)
+            found.spellings = {term: size for term, size in found.spellings.items() if _constants(term) != fixed}
+        return [found for found in functions.values() if found.spellings]
+
+    def _enumerate(self, functions: dict[bytes, _Function], max_ops: int, open_ended: bool = False) -> None:
+        """Find spellings of the functions; where these are `open_ended`, every term of `max_ops` operators is one."""
         seen = {_key(row) for row in self._values[0]}
         for size in range(1, max_ops + 1):
             terms, rows = [], []
@@ -172,13 +192,14 @@ class _Enumeration:
                 found = functions.get(key)
                 if found is not None:
                     found.add(size, make())
+                elif open_ended and size == max_ops and key not in seen:
+                    functions[key] = _Function(make())
                 if key not in seen and size < max_ops:
                     seen.add(key)
                     terms.append(make())
                     rows.append(row)
             self._terms.append(terms)
             self._values.append(np.array(rows).reshape(-1, self._values[0].shape[1]))
-        return list(functions.values())
 
     def _applications(self, size: int) -> Iterator[tuple[Callable[[], Term], Values]]:
         """Every application with `size` operators to representatives: how to make it, and its values."""
@@ -218,6 +239,10 @@ class _Enumeration:
 
 def _operations(operator: Operator) -> list[_Operation]:
     return [_Operation(operator, attributes) for attributes in operator.choices.get(SCALARS, ({},))]
+
+
+def _constants(term: Term) -> int:
+    return sum(isinstance(part, Const) for part in postorder((term,)))
 
 
 def _key(row: Values) -> bytes:

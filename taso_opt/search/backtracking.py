@@ -103,7 +103,7 @@ class BacktrackingSearch:
 
     def _expand(self, plan: Plan, original: Plan, kept: Shortlist, expired: Callable[[], bool]) -> int:
         """Queue the moves from a graph; how much work that was."""
-        here = Neighbourhood(plan.outputs)
+        here = Neighbourhood(plan.outputs, self._cost.groups(plan.outputs), self._builder.rebuild)
         single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, expired)
         if plan is original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.

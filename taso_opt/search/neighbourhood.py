@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from taso_opt.core.term import Apply, Term, children, postorder
+from taso_opt.core.term import Apply, Term, children, postorder, with_children
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
 Replacements = tuple[tuple[Term, Term], ...]
+Rebuild = Callable[[Term, tuple[Term, ...]], Term]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Remaining(Collection[Term]):
 class LocalChange:
     """What steps remove from a graph and what they add, each as outputs over a boundary of terms that stay.
 
-    `dead` are all terms that go, `born` all that come.
+    `dead` are all terms above the boundary before, `born` all after. Where a step touches terms that the runtime
+    executes together with others, these are above the boundary too, on both sides.
     """
 
     steps: tuple[Step, ...]
@@ -61,24 +63,49 @@ class LocalChange:
 class Neighbourhood:
     """One graph, indexed so that a step's local effect is found without rebuilding it."""
 
-    def __init__(self, outputs: Sequence[Term]) -> None:
+    def __init__(
+        self, outputs: Sequence[Term], groups: Iterable[frozenset[Term]] = (), rebuild: Rebuild = with_children
+    ) -> None:
+        """`groups` are the terms that the runtime executes together; `rebuild` makes a term over other children."""
         self.terms = postorder(outputs)
+        self._place = {term: place for place, term in enumerate(self.terms)}
+        self._group = {term: group for group in groups if len(group) > 1 for term in group}
+        self._rebuild = rebuild
+        self._outputs = frozenset(outputs)
         self._present = frozenset(self.terms)
         self._uses = Counter(child for term in self.terms for child in children(term))
         self._uses.update(outputs)
-        self._consumer = {child: term for term in self.terms for child in children(term)}
+        self._consumers: dict[Term, list[Term]] = defaultdict(list)
+        for term in self.terms:
+            for child in children(term):
+                self._consumers[child].append(term)
 
     def only_consumer(self, term: Term) -> Term | None:
         """The one term that uses `term`, None when several do or an output is it."""
-        return self._consumer.get(term) if self._uses[term] == 1 else None
+        return next(iter(self._consumers.get(term, ())), None) if self._uses[term] == 1 else None
 
     def local_change(self, steps: tuple[Step, ...], replacements: Replacements) -> LocalChange:
         """The terms that die and the terms that appear when the steps are taken."""
-        added = tuple(new for _, new in replacements)
-        needed, born = self._built_on(added)
-        dead = self._dead([old for old, _ in replacements], needed)
-        removed = tuple(old for old, _ in replacements if old in dead)
+        images, around = dict(replacements), self._around(replacements)
+        needed, _ = self._built_on(images.values())
+        dead = self._dead(list(images), needed) | around
+        for term in sorted(around, key=self._place.__getitem__):
+            new = tuple(images.get(child, child) for child in children(term))
+            if term not in images and new != children(term):
+                images[term] = self._rebuild(term, new)
+        roots = [old for old in images if old not in around or self._is_used_beyond(old, around)]
+        removed = tuple(old for old in roots if old in dead)
+        added = tuple(images[old] for old in roots)
+        born = self._built_on(added)[1] | around
         return LocalChange(steps, replacements, removed, Remaining(self._present, dead), added, dead, frozenset(born))
+
+    def _around(self, replacements: Replacements) -> frozenset[Term]:
+        """What the runtime executes together with the replaced terms."""
+        nothing: frozenset[Term] = frozenset()
+        return nothing.union(*(self._group.get(old, nothing) for old, _ in replacements))
+
+    def _is_used_beyond(self, term: Term, around: frozenset[Term]) -> bool:
+        return term in self._outputs or any(consumer not in around for consumer in self._consumers.get(term, ()))
 
     def _built_on(self, added: Iterable[Term]) -> tuple[set[Term], set[Term]]:
         """The present terms that the added ones are built on, and the new ones among and below these."""

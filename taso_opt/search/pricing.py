@@ -21,6 +21,10 @@ class CostOracle(Protocol[U]):
         """What the runtime executes of it, one entry for each kernel."""
         ...
 
+    def groups(self, outputs: Sequence[Term]) -> Iterable[frozenset[Term]]:
+        """The terms of a graph that the runtime executes together."""
+        ...
+
     def prepare(self, units: Iterable[U]) -> None:
         """Make the costs of all these units known."""
         ...

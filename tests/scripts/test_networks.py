@@ -42,6 +42,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "repvgg": {"image": 64, "stem": 8, "widths": (8, 16), "blocks": (2, 3), "classes": 20},
     "mobilenet_spellings": {"image": 64, "divide": 4, "classes": 20},
     "layernorm_spellings": {"sequence": 6, "width": 8, "rounds": 1},
+    "gelu_spellings": {"sequence": 6, "width": 8, "rounds": 1},
 }
 
 

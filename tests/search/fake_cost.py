@@ -24,6 +24,9 @@ class FakeCost:
             stack.extend(children(term))
         return units
 
+    def groups(self, outputs):
+        return ()
+
     def prepare(self, units):
         list(units)
 
