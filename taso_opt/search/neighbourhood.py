@@ -86,23 +86,27 @@ class Neighbourhood:
 
     def local_change(self, steps: tuple[Step, ...], replacements: Replacements) -> LocalChange:
         """The terms that die and the terms that appear when the steps are taken."""
-        images, around = dict(replacements), self._around(replacements)
+        images = dict(replacements)
         needed, _ = self._built_on(images.values())
-        dead = self._dead(list(images), needed) | around
+        dead = self._dead(list(images), needed)
+        around = self._around((*images, *dead))
         for term in sorted(around, key=self._place.__getitem__):
             new = tuple(images.get(child, child) for child in children(term))
             if term not in images and new != children(term):
                 images[term] = self._rebuild(term, new)
-        roots = [old for old in images if old not in around or self._is_used_beyond(old, around)]
-        removed = tuple(old for old in roots if old in dead)
-        added = tuple(images[old] for old in roots)
+        changed = [old for old in images if old not in around or self._is_used_beyond(old, around)]
+        same = [one for one in around - dead if one not in images and self._is_used_beyond(one, around | dead)]
+        same.sort(key=self._place.__getitem__)
+        added = (*(images[old] for old in changed), *same)
         born = self._built_on(added)[1] | around
+        dead |= around
+        removed = (*(old for old in changed if old in dead), *same)
         return LocalChange(steps, replacements, removed, Remaining(self._present, dead), added, dead, frozenset(born))
 
-    def _around(self, replacements: Replacements) -> frozenset[Term]:
-        """What the runtime executes together with the replaced terms."""
+    def _around(self, terms: Iterable[Term]) -> frozenset[Term]:
+        """What the runtime executes together with some of the terms."""
         nothing: frozenset[Term] = frozenset()
-        return nothing.union(*(self._group.get(old, nothing) for old, _ in replacements))
+        return nothing.union(*{self._group.get(term, nothing) for term in terms})
 
     def _is_used_beyond(self, term: Term, around: frozenset[Term]) -> bool:
         return term in self._outputs or any(consumer not in around for consumer in self._consumers.get(term, ()))
