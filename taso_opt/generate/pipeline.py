@@ -23,6 +23,7 @@ from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.moves import Shard, shards
 from taso_opt.generate.scalars import discover_scalars
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
+from taso_opt.generate.slices import discover_slices
 from taso_opt.generate.subsume import subsumes
 from taso_opt.generate.workers import Engine, cores, processes
 from taso_opt.semantics.devices import array_module
@@ -85,7 +86,9 @@ def generate(
     scalars = discover_scalars(library, settings.max_ops, settings.seed, frozenset(selected(library, settings)))
     # 5. What the standard says of operators in other operators.
     definitions = discover_definitions(library, frozenset(selected(library, settings)), scalars)
-    found = (*candidates, *scalars, *definitions)
+    # 6. What commutes with taking a slice.
+    slices = discover_slices(library, settings.seed, frozenset(selected(library, settings)))
+    found = (*candidates, *scalars, *definitions, *slices)
     candidates = tuple(sorted(found, key=lambda rule: (rule.size, format_rule(rule))))
     refuted = sum(chunk.refuted for chunk in general)
     counts = _summed([one.stats for one in explored])
