@@ -13,11 +13,12 @@ def read(op, node):
     size = kind.shape[axis]
     if not isinstance(size, int):
         return None
-    first, *others = (int(place) + size * (place < 0) for place in places.reshape(-1))
-    if others != list(range(first + 1, first + len(others) + 1)) or not 0 <= first < first + len(others) + 1 <= size:
+    first, *others = (place + size if place < 0 else place for place in map(int, places.reshape(-1)))
+    kept = 1 + len(others)
+    if others != list(range(first + 1, first + kept)) or not 0 <= first <= size - kept:
         return None
-    sizes = (first, len(others) + 1, size - first - len(others) - 1)
-    part = op.Slice(node.inputs[0], axis=axis, sizes=sizes) if sizes[1] < size else node.inputs[0]
+    sizes = (first, kept, size - first - kept)
+    part = op.Slice(node.inputs[0], axis=axis, sizes=sizes) if kept < size else node.inputs[0]
     if places.ndim:
         return part
     at = axis + kind.rank

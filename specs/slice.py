@@ -8,9 +8,11 @@ from operator import add
 
 import numpy as np
 
+from taso_opt.core.dims import symbol
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import OnnxCall, Operator, Spelling
+from taso_opt.spec import OnnxCall, Operator, Spelling, definition
+from taso_opt.spec.elementwise import CONCAT_AXES
 from taso_opt.spec.shapes import axis_from_end, is_star
 
 OPERANDS_SINCE = 10
@@ -101,3 +103,9 @@ OPERATOR = Operator(
     arithmetic=False,
     defined=True,
 )
+
+
+@definition(axis=CONCAT_AXES)
+def slice_is_the_middle_of_a_split(op, x: "*b @n+p+q", axis):
+    sizes = symbol("n"), symbol("p"), symbol("q")
+    return op.Slice(x, axis=axis, sizes=sizes), op.item(op.Split(x, axis=axis, sizes=sizes), 1)

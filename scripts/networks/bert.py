@@ -22,7 +22,6 @@ The output is the last x, or what the classifier says.
 
 import math
 
-import numpy as np
 import onnx
 
 from .builder import GraphBuilder, linear
@@ -88,7 +87,7 @@ def bert_first_token(
     """A small encoder and a classifier on its first token, taken by Gather; output [1, classes]."""
     b = GraphBuilder("bert_first_token")
     x = _exported_layers(b, (layers, width, heads, sequence))
-    token = b.node("Gather", x, b.constant(np.array(0, np.int64), "index"), axis=1)
+    token = b.node("Gather", x, b.index(0), axis=1)
     b.graph_output(_classified(b, token, width, classes), (1, classes))
     return b.build()
 

@@ -41,6 +41,7 @@ AXES = ((-1,), (-2, -1))
 IMAGES = ("@ c h w", "m @ h w")
 BOTH = (*PERMUTATIONS, SWAP)
 G = symbol("g")
+POINTWISE: Mapping[str, Attribute] = {**ANY_WINDOWS, "strides": (1, 1), "pads": (0, 0, 0, 0)}
 
 FORMS: Mapping[str, tuple[str, ...]] = {
     "MatMul": (
@@ -131,13 +132,14 @@ def _windowed(name: str) -> Iterator[Cut]:
         yield Cut(_schemes("@ c h w; ; "), {"reach": symbol("r"), "beta": (symbol("e"), symbol("d"))})
         return
     if name != "Conv":
-        windows = {**ANY_KERNEL, "strides": ANY_WINDOWS["strides"], "pads": ANY_WINDOWS["pads"]}
-        counts: Sequence[Mapping[str, Attribute]] = ({},)
-        if name == "AveragePool":
-            counts = ({"count_include_pad": 0}, {"count_include_pad": 1})
-        yield from (Cut(_schemes(form), {**windows, **count}) for form in IMAGES for count in counts)
+        pool = {**ANY_WINDOWS, **ANY_KERNEL}
+        dilations = pool.pop("dilations")
+        kinds = [{"dilations": dilations}] if name == "MaxPool" else [{"count_include_pad": count} for count in (0, 1)]
+        yield from (Cut(_schemes(form), {**pool, **kind}) for form in IMAGES for kind in kinds)
         return
     for bias, own in (("", ""), ("; g*m", "; @")):
         yield Cut(_schemes(f"@ g*c h w; g*m c i j{bias}"), {**ANY_WINDOWS, "group": G})
         yield Cut(_schemes(f"m c h w; @ c i j{own}"), {**ANY_WINDOWS, "group": 1})
         yield Cut(_schemes(f"m @ h w; @ 1 i j{own}"), {**ANY_WINDOWS, "group": WHOLE})
+        for pixels in ("@ w", "h @"):
+            yield Cut(_schemes(f"m g*c {pixels}; g*d c 1 1{bias.replace('m', 'd')}"), {**POINTWISE, "group": G})

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
+from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import TensorType, parse_scheme
-from taso_opt.errors import SpecError
 from taso_opt.generate.canonical import canonical
 from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.cuts import WHOLE, Cut, cuts
+from taso_opt.generate.cuts import WHOLE, cuts
+from taso_opt.generate.passing import INSTANCES, operators_of, passed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import CONCAT_AXES
 from taso_opt.spec.library import SpecLibrary
@@ -26,10 +26,6 @@ SLICE = "Slice"
 SIZES = (symbol("n"), symbol("p"), symbol("q"))
 """What is before, kept and behind."""
 
-INSTANCES = 3
-MISFITS = (SpecError, TypeError, ValueError, LookupError, ArithmeticError)
-"""What type inference says of operands that do not fit, and meanings of sizes that they cannot handle."""
-
 
 def discover_slices(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which a slice meets one of the named operators, in the order of their text form."""
@@ -38,7 +34,7 @@ def discover_slices(library: SpecLibrary, seed: int, operators: frozenset[str]) 
     builder = library.builder()
     found: dict[str, Rule] = {}
     for rule in (*_commuted(library, builder), *_along_one_axis(builder)):
-        if _operators(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
+        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
             general = canonical(rule, builder)
             found[format_rule(general)] = general
     return tuple(found[text] for text in sorted(found))
@@ -48,24 +44,9 @@ def _commuted(library: SpecLibrary, builder: Builder) -> Iterator[Rule]:
     """Slices of results as results of slices."""
     for name, operator in sorted(library.operators.items()):
         for cut in cuts(operator):
-            operands = [Var(f"x{at}", parse_scheme(scheme)) for at, scheme in enumerate(cut.schemes)]
-            rule = _moved(builder, name, operands, cut)
+            rule = passed(builder, name, cut, _cut, _kept)
             if rule is not None:
                 yield rule
-
-
-def _moved(builder: Builder, name: str, operands: Sequence[Var], cut: Cut) -> Rule | None:
-    """The slice of a result along the axis that has all of the cut size, and the result for sliced operands."""
-    try:
-        whole = builder.apply(name, operands, cut.attributes)
-        source = _cut(builder, whole)
-        parts = [_cut(builder, operand) or operand for operand in operands]
-        kept = {key: _kept(value) for key, value in cut.attributes.items()}
-        target = builder.apply(name, parts, kept)
-        fits = source is not None and builder.type(source) == builder.type(target)
-    except MISFITS:
-        return None
-    return Rule((source,), (target,)) if fits and source is not None else None
 
 
 def _cut(builder: Builder, term: Term) -> Term | None:
@@ -145,7 +126,3 @@ def _variable(name: str, axis: int, size: Dim) -> Var:
     """A tensor of any rank of at least this axis, which has this size."""
     behind = [symbol(f"t{-at}") for at in range(axis + 1, 0)]
     return Var(name, TensorType(parse_scheme("").dtype, (symbol("*b"), size, *behind)))
-
-
-def _operators(rule: Rule) -> set[str]:
-    return {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}
