@@ -54,7 +54,8 @@ class Matcher:
 
     def unsettled(self, binding: Binding) -> tuple[tuple[Size, Dim, Dim], ...]:
         """The owed equations that do not hold: the size wanted, its value, and the size found."""
-        owed = ((wanted, self._value(wanted, binding, element), found) for wanted, found, element in binding["#owed"])
+        known = self._solved(binding)
+        owed = ((wanted, self._value(wanted, known, element), found) for wanted, found, element in known["#owed"])
         return tuple((wanted, value, found) for wanted, value, found in owed if value != found)
 
     def _match(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
