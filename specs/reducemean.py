@@ -1,4 +1,4 @@
-"""The mean over axes counted from the end, which stay with size 1."""
+"""The mean over axes counted from the end, which stay with size 1; ONNX may drop them, which is a reshape."""
 
 import numpy as np
 
@@ -25,10 +25,14 @@ def read(op, node):
     axes = node.attribute("axes", None)
     if axes is None and len(node.inputs) > 1 and node.constants[1] is not None:
         axes = [int(axis) for axis in node.constants[1]]
-    if not axes or not node.attribute("keepdims", 1):
+    if not axes:
         return None
-    found = sorted({axis_from_end(axis, node.types[0].rank) for axis in axes})
-    return op.ReduceMean(node.inputs[0], axes=tuple(found))
+    shape = node.types[0].shape
+    found = sorted({axis_from_end(axis, len(shape)) for axis in axes})
+    result = op.ReduceMean(node.inputs[0], axes=tuple(found))
+    if node.attribute("keepdims", 1):
+        return result
+    return op.Reshape(result, shape=tuple(dim for at, dim in enumerate(shape) if at - len(shape) not in found))
 
 
 def write(term, context):

@@ -5,8 +5,17 @@ from collections.abc import Callable
 import onnx
 
 from .attention import linear_attention
-from .bert import bert_base, bert_heads, bert_respelled, bert_small, bert_taso
+from .bert import (
+    bert_base,
+    bert_first_row,
+    bert_first_token,
+    bert_heads,
+    bert_respelled,
+    bert_small,
+    bert_taso,
+)
 from .densenet import densenet121
+from .detection import sliced_channels
 from .inception import inception_v3
 from .lora import lora
 from .mobilenet import mobilenet_spellings
@@ -40,6 +49,8 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     bert_respelled,
     bert_heads,
     bert_small,
+    bert_first_token,
+    bert_first_row,
     nasnet,
     resnet50,
     squeezenet,
@@ -50,6 +61,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     mobilenet_spellings,
     layernorm_spellings,
     gelu_spellings,
+    sliced_channels,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

@@ -12,9 +12,12 @@ bert_respelled: the same function of the same weights, LayerNorm, GELU and softm
     not recognise.
 bert_heads: the same function of the same weights, where every head has its own three small matmuls.
 bert_small: bert_base with 2 layers, width 256, 4 heads, sequence 128 and weights of its own.
+bert_first_token: bert_small with a classifier, tanh(t Wp + bp) Wc + bc, on the first token t of the last x, taken by
+    Gather with the index 0.
+bert_first_row: the same function of the same weights; the token is taken by Slice from 0 to 1.
 
 Weights have standard deviation 1/sqrt(fan-in), biases 0.1; LayerNorm scales are normal(1, 0.1), shifts normal(0, 0.1).
-The output is the last x.
+The output is the last x, or what the classifier says.
 """
 
 import math
@@ -78,6 +81,36 @@ def bert_small(layers: int = 2, width: int = 256, heads: int = 4, sequence: int 
     return _encoder(b, (layers, width, heads, sequence), *parts)
 
 
+def bert_first_token(
+    layers: int = 2, width: int = 256, heads: int = 4, sequence: int = 128, classes: int = 16
+) -> onnx.ModelProto:
+    """A small encoder and a classifier on its first token, taken by Gather; output [1, classes]."""
+    b = GraphBuilder("bert_first_token")
+    x = _exported_layers(b, (layers, width, heads, sequence))
+    token = b.node("Gather", x, b.index(0), axis=1)
+    b.graph_output(_classified(b, token, width, classes), (1, classes))
+    return b.build()
+
+
+def bert_first_row(
+    layers: int = 2, width: int = 256, heads: int = 4, sequence: int = 128, classes: int = 16
+) -> onnx.ModelProto:
+    """The same encoder and classifier, the token taken by Slice; output [1, 1, classes]."""
+    b = GraphBuilder("bert_first_row", "bert_first_token")
+    x = _exported_layers(b, (layers, width, heads, sequence))
+    token = b.node("Slice", x, b.integers((0,)), b.integers((1,)), b.integers((1,)))
+    b.graph_output(_classified(b, token, width, classes), (1, 1, classes))
+    return b.build()
+
+
+def _exported_layers(b: GraphBuilder, sizes: tuple[int, int, int, int]) -> str:
+    return _layers(b, sizes, exported_attention, exported_layer_norm, exported_gelu)
+
+
+def _classified(b: GraphBuilder, token: str, width: int, classes: int) -> str:
+    return linear(b, b.node("Tanh", linear(b, token, width, width)), width, classes)
+
+
 def _bare_attention(b: GraphBuilder, x: str, shape: tuple[int, int, int]) -> str:
     sequence, heads, inner = shape
     width = heads * inner
@@ -96,7 +129,16 @@ def _bare_attention(b: GraphBuilder, x: str, shape: tuple[int, int, int]) -> str
 def _encoder(
     b: GraphBuilder, sizes: tuple[int, int, int, int], attend: Attention, normalize: Normalization, gelu: Activation
 ) -> onnx.ModelProto:
-    """A post-norm encoder of sizes (layers, width, heads, sequence); draws weights in one order for all spellings."""
+    """A post-norm encoder of sizes (layers, width, heads, sequence) whose last x is the output."""
+    _, width, _, sequence = sizes
+    b.graph_output(_layers(b, sizes, attend, normalize, gelu), (1, sequence, width))
+    return b.build()
+
+
+def _layers(
+    b: GraphBuilder, sizes: tuple[int, int, int, int], attend: Attention, normalize: Normalization, gelu: Activation
+) -> str:
+    """The last x of the encoder; draws weights in one order for all spellings."""
     layers, width, heads, sequence = sizes
     x = b.graph_input("x", (1, sequence, width))
     for _ in range(layers):
@@ -104,8 +146,7 @@ def _encoder(
         x = normalize(b, b.node("Add", x, linear(b, mixed, width, width)), *_affine(b, width))
         wide = gelu(b, linear(b, x, width, 4 * width))
         x = normalize(b, b.node("Add", x, linear(b, wide, 4 * width, width)), *_affine(b, width))
-    b.graph_output(x, (1, sequence, width))
-    return b.build()
+    return x
 
 
 def _projections(b: GraphBuilder, width: int, heads: int) -> Projections:

@@ -76,6 +76,12 @@ class GraphBuilder:
             self._integers[key] = self.constant(np.array(key, np.int64), "integers")
         return self._integers[key]
 
+    def index(self, value: int) -> str:
+        """A new int64 initializer without axes, as Gather takes it to drop an axis."""
+        unique = self._unique("index")
+        self._weights.append(numpy_helper.from_array(np.array(value, np.int64), unique))
+        return unique
+
     def node(self, op_type: str, *inputs: str, **attributes: Any) -> str:
         """Adds a node with one output and returns that output's name."""
         return self.split_node(op_type, inputs, 1, **attributes)[0]

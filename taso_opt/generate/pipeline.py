@@ -20,9 +20,11 @@ from taso_opt.generate.definitions import discover_definitions
 from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
 from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
+from taso_opt.generate.means import discover_means
 from taso_opt.generate.moves import Shard, shards
 from taso_opt.generate.scalars import discover_scalars
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
+from taso_opt.generate.slices import discover_slices
 from taso_opt.generate.subsume import subsumes
 from taso_opt.generate.workers import Engine, cores, processes
 from taso_opt.semantics.devices import array_module
@@ -81,16 +83,23 @@ def generate(
     # 3. Keep each equation once, in its most general form.
     forms = [form for chunk in general for form in chunk.forms]
     candidates = most_general(forms, library.builder())
-    # 4. Scalar functions, which are judged over the reals.
-    scalars = discover_scalars(library, settings.max_ops, settings.seed, frozenset(selected(library, settings)))
-    # 5. What the standard says of operators in other operators.
-    definitions = discover_definitions(library, frozenset(selected(library, settings)), scalars)
-    found = (*candidates, *scalars, *definitions)
+    # 4. What residues do not reach.
+    scalars, definitions, passing = _beyond_residues(library, settings)
+    found = (*candidates, *scalars, *definitions, *passing)
     candidates = tuple(sorted(found, key=lambda rule: (rule.size, format_rule(rule))))
     refuted = sum(chunk.refuted for chunk in general)
-    counts = _summed([one.stats for one in explored])
-    stats = GenerateStats(counts, len(groups), refuted, len(forms), len(scalars), len(definitions), len(candidates))
-    return Generation(candidates, stats)
+    levels = _summed([one.stats for one in explored])
+    counts = map(len, (forms, scalars, definitions, passing, candidates))
+    return Generation(candidates, GenerateStats(levels, len(groups), refuted, *counts))
+
+
+def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[tuple[Rule, ...], ...]:
+    """Equations of scalar functions, judged over the reals; what the standard says; what slices and means pass."""
+    names = frozenset(selected(library, settings))
+    scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
+    definitions = discover_definitions(library, names, scalars)
+    slices, means = (discover(library, settings.seed, names) for discover in (discover_slices, discover_means))
+    return scalars, definitions, (*slices, *means)
 
 
 def _digest(work: Sequence[Shard]) -> str:

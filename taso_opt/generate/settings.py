@@ -83,6 +83,7 @@ class GenerateStats:
     forms: int
     scalars: int
     definitions: int
+    passing: int
     candidates: int
 
 

@@ -54,7 +54,8 @@ class Matcher:
 
     def unsettled(self, binding: Binding) -> tuple[tuple[Size, Dim, Dim], ...]:
         """The owed equations that do not hold: the size wanted, its value, and the size found."""
-        owed = ((wanted, self._value(wanted, binding, element), found) for wanted, found, element in binding["#owed"])
+        known = self._solved(binding)
+        owed = ((wanted, self._value(wanted, known, element), found) for wanted, found, element in known["#owed"])
         return tuple((wanted, value, found) for wanted, value, found in owed if value != found)
 
     def _match(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
@@ -185,17 +186,29 @@ class Matcher:
             yield from self._elements(inner, terms, bound, element + 1)
 
     def _solved(self, binding: Binding) -> Binding:
-        """The binding with the symbols that stand in products alone, as m in g*m, found by division."""
-        for wanted, found, element in binding["#owed"]:
-            keys = {name: key(name, name in self._private_sizes, element) for name in wanted.symbols()}
-            unknown = [name for name in keys if keys[name] not in binding]
-            if len(wanted.terms) == len(unknown) == 1:
-                factor = divide(wanted, symbol(unknown[0]))
-                if isinstance(factor, Size):
-                    factor = self._value(factor, binding, element)
-                if factor != 0:
-                    binding = {**binding, keys[unknown[0]]: divide(found, factor)}
+        """The binding with the symbols found that are alone in a product, as m in g*m, or left of a sum of numbers."""
+        for _ in binding["#owed"]:
+            before = binding
+            for wanted, found, element in binding["#owed"]:
+                keys = {name: key(name, name in self._private_sizes, element) for name in wanted.symbols()}
+                unknown = [name for name in keys if keys[name] not in binding]
+                if len(unknown) == 1:
+                    value = self._open_size(wanted, found, unknown[0], binding, element)
+                    binding = binding if value is None else {**binding, keys[unknown[0]]: value}
+            if binding is before:
+                break
         return binding
+
+    def _open_size(self, wanted: Size, found: Dim, name: str, binding: Binding, element: int) -> Dim | None:
+        """The value of the only symbol of a size that is not bound; None when it cannot be told."""
+        if len(wanted.terms) == 1:
+            factor = divide(wanted, symbol(name))
+            if isinstance(factor, Size):
+                factor = self._value(factor, binding, element)
+            return divide(found, factor) if factor != 0 else None
+        rest = wanted - symbol(name) if ((name,), 1) in wanted.terms else wanted
+        rest = self._value(rest, binding, element) if isinstance(rest, Size) else rest
+        return found - rest if isinstance(found, int) and isinstance(rest, int) and rest <= found else None
 
     def _settled(self, binding: Binding) -> bool:
         """Whether owed equations hold and a join takes every part of its split, in order."""

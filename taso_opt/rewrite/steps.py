@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -12,7 +12,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.errors import TypeMismatch
-from taso_opt.rewrite.apply import Instantiation
+from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.match import Binding, Matcher, ValueOf
@@ -92,6 +92,16 @@ class Rewriter:
     def with_child(self, term: Term, old: Term, new: Term) -> Term:
         """The same node with one child replaced."""
         return self._builder.rebuild(term, tuple(new if child is old else child for child in children(term)))
+
+    def is_light(self, term: Term) -> bool:
+        """Whether a term is computed element by element or has a definition, as normalizations have."""
+        operator = self._builder.operator(term) if isinstance(term, Apply) else None
+        return operator is not None and (operator.elementwise or operator.defined)
+
+    def replaced(self, term: Term, mapping: Mapping[Term, Term]) -> Term | None:
+        """A term with every term of `mapping` in it replaced, inside images too; None when that is cyclic."""
+        found = substitute_terms(self._builder, (term,), mapping)
+        return None if found is None else found[0]
 
     def candidates(self, term: Term) -> list[tuple[CompiledRule, Matcher]]:
         """The rules that could fit a term by its operator alone, each with its matcher."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -10,11 +10,13 @@ from itertools import takewhile
 from taso_opt.core.term import Apply, Term, children, postorder, with_children
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.search.descent import descents
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
 Replacements = tuple[tuple[Term, Term], ...]
 Rebuild = Callable[[Term, tuple[Term, ...]], Term]
+Expired = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,23 @@ class Neighbourhood:
         self._present = frozenset(self.terms)
         self._uses = Counter(child for term in self.terms for child in children(term))
         self._uses.update(outputs)
-        self._consumers: dict[Term, list[Term]] = defaultdict(list)
+        self._users: dict[Term, set[Term]] = {term: set() for term in self.terms}
         for term in self.terms:
             for child in children(term):
-                self._consumers[child].append(term)
+                self._users[child].add(term)
 
     def only_consumer(self, term: Term) -> Term | None:
         """The one term that uses `term`, None when several do or an output is it."""
-        return next(iter(self._consumers.get(term, ())), None) if self._uses[term] == 1 else None
+        return next(iter(self._users[term]), None) if self._uses[term] == 1 else None
+
+    def used_by(self, term: Term, users: Collection[Term]) -> bool:
+        """Whether some terms are all that uses `term`, and no output is it."""
+        return self._uses[term] == sum(children(user).count(term) for user in self._users[term] if user in users)
+
+    def descents(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+        """Sequences that take a slice down to where what it leaves away is not computed."""
+        terms = takewhile(lambda term: not expired(), self.terms)
+        return descents(terms, self._present, self.used_by, rewriter)
 
     def local_change(self, steps: tuple[Step, ...], replacements: Replacements) -> LocalChange:
         """The terms that die and the terms that appear when the steps are taken."""
@@ -109,7 +120,7 @@ class Neighbourhood:
         return nothing.union(*{self._group.get(term, nothing) for term in terms})
 
     def _is_used_beyond(self, term: Term, around: frozenset[Term]) -> bool:
-        return term in self._outputs or any(consumer not in around for consumer in self._consumers.get(term, ()))
+        return term in self._outputs or not around.issuperset(self._users[term])
 
     def _built_on(self, added: Iterable[Term]) -> tuple[set[Term], set[Term]]:
         """The present terms that the added ones are built on, and the new ones among and below these."""
@@ -160,7 +171,6 @@ def combined(moves: Sequence[tuple[Move, LocalChange]]) -> Move | None:
 
 
 Pricing = Callable[[Sequence[LocalChange]], list[float]]
-Expired = Callable[[], bool]
 
 
 def moves_from(
@@ -174,7 +184,8 @@ def moves_from(
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     priced = _priced([here.local_change((step,), step.replacements) for step in steps], price)
     if with_sequences:
-        sequences = [here.local_change(*sequence) for sequence in folding_sequences(here, rewriter, expired)]
+        found = (*folding_sequences(here, rewriter, expired), *here.descents(rewriter, expired))
+        sequences = [here.local_change(*sequence) for sequence in found]
         priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
     by_rule: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}

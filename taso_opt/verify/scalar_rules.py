@@ -24,9 +24,9 @@ def is_definitional(builder: Builder, rule: Rule) -> bool:
     if is_scalar(builder, rule):
         return False
     terms = postorder((*rule.source, *rule.target))
-    if any(isinstance(term, Item) for term in terms):
-        return False
     operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    if any(isinstance(term, Item) for term in terms):
+        return any(operator is not None and operator.defined for operator in operators)
     unspoken = any(operator is not None and (operator.scalar or operator.defined) for operator in operators)
     return unspoken or any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
 

@@ -33,6 +33,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "bert_respelled": ENCODER,
     "bert_heads": ENCODER,
     "bert_small": ENCODER,
+    "bert_first_token": ENCODER,
+    "bert_first_row": ENCODER,
     "nasnet": {"channels": 16, "size": 16, "stages": 2, "classes": 20},
     "resnet50": {"image": 64, "width": 8, "blocks": (1, 2, 1, 1), "classes": 20},
     "squeezenet": {"image": 64, "divide": 4, "classes": 20},
@@ -43,6 +45,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mobilenet_spellings": {"image": 64, "divide": 4, "classes": 20},
     "layernorm_spellings": {"sequence": 6, "width": 8, "rounds": 1},
     "gelu_spellings": {"sequence": 6, "width": 8, "rounds": 1},
+    "sliced_channels": {"image": 32, "width": 8},
 }
 
 

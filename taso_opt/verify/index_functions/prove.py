@@ -126,16 +126,36 @@ def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
 
 
 def least_values(roots: Iterable[Term]) -> dict[str, int]:
-    """0 for symbols that occur in pads alone; everything else is at least 1."""
+    """0 for symbols that occur in pads alone, and for what a slice leaves away; everything else is at least 1."""
     pads: set[str] = set()
-    others: set[str] = set()
+    left_away: set[str] = set()
+    others: list[Dim] = []
     for term in postorder(roots):
         if isinstance(term, Var | Const):
-            others |= _symbols(term.type.shape)
+            others += term.type.shape
         elif isinstance(term, Apply):
             for name, value in term.attributes:
-                (pads if name == "pads" else others).update(_symbols(value))
-    return dict.fromkeys(pads - others, 0)
+                if name == "pads":
+                    pads |= _symbols(value)
+                elif term.operator == "Slice" and isinstance(value, tuple):
+                    left_away |= _symbols((value[0], value[2]))
+                    others += _sizes(value[1])
+                else:
+                    others += _sizes(value)
+    known = set[str]().union(*map(_symbols, others))
+    # Where nothing but what is left away makes up a size, that is not empty.
+    needed = [_symbols(dim) for dim in others if isinstance(dim, Size) and _is_made_of(dim, left_away)]
+    return dict.fromkeys((pads - known) | left_away.difference(*needed), 0)
+
+
+def _is_made_of(dim: Size, names: set[str]) -> bool:
+    return all(names.intersection(factors) for factors, _ in dim.terms)
+
+
+def _sizes(value: Attribute) -> list[Dim]:
+    if isinstance(value, tuple):
+        return [size for part in value for size in _sizes(part)]
+    return [value] if isinstance(value, Size) else []
 
 
 def _symbols(value: Attribute | tuple[Dim, ...]) -> set[str]:

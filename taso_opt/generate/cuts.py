@@ -1,0 +1,145 @@
+"""The operands with one axis cut to which each operator is applied, to see where a slice can stand before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from taso_opt.core.dims import symbol
+from taso_opt.core.term import Attribute
+from taso_opt.spec.elementwise import CONCAT_AXES, PERMUTATIONS, SCALARS, SWAP
+from taso_opt.spec.operator import Operator
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+
+CUT = "n+p+q"
+WHOLE = symbol("n") + symbol("p") + symbol("q")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The schemes of the operands, whose cut axis has the size CUT, and the attributes."""
+
+    schemes: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+
+BROADCAST: Mapping[int, tuple[str, ...]] = {
+    -1: ("*b @", "@", "*b 1", ""),
+    -2: ("*b @ t1", "@ t1", "*b @ 1", "@ 1", "t1", ""),
+    -3: ("*b @ t2 t1", "*b @ 1 1", "@ 1 1", "*b @ t2 1", "t2 t1", "t1", ""),
+    -4: ("*b @ t3 t2 t1", "*b @ t3 1 1", "*b @ 1 1 1", "*b @ t3 t2 1", "t3 1 1", "t2 t1", "t1", ""),
+}
+"""What the second operand of an element-wise operator may be when the first is full, for each axis that is cut."""
+
+FEW: Mapping[int, tuple[str, ...]] = {-1: ("",), -2: ("",), -3: ("@ 1 1", ""), -4: ("t3 1 1", "")}
+"""The same for operators that rarely have anything but numbers or channels there."""
+
+SELDOM = frozenset({"Max", "Min", "PRelu"})
+
+LARGEST = ("*b @", "*b @ t1", "*b @ t2 t1", "*b @ t3 t2 t1")
+AXES = ((-1,), (-2, -1))
+IMAGES = ("@ c h w", "m @ h w")
+BOTH = (*PERMUTATIONS, SWAP)
+G = symbol("g")
+POINTWISE: Mapping[str, Attribute] = {**ANY_WINDOWS, "strides": (1, 1), "pads": (0, 0, 0, 0)}
+
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "MatMul": (
+        "*b @ k; k m", "*b @ k; *b k m", "*b m k; k @", "*b m k; *b k @", "m k; *b k @",
+        "*b @ m k; k l", "*b @ m k; *b @ k l", "m k; *b @ k l", "*b @ t m k; *b @ t k l", "*b @ t m k; k l",
+    ),
+    "LayerNormalization": tuple(
+        f"{x}; {rest}" for x in LARGEST[1:] for rest in ("", "; t1", "; t1; t1")
+    ),
+}  # fmt: skip
+"""Operands of operators without attributes."""
+
+
+def cuts(operator: Operator) -> Iterator[Cut]:
+    """Every choice of operands and attributes of an operator that is tried."""
+    name = operator.name
+    if operator.elementwise and operator.arity == 1:
+        yield from (Cut(_schemes(scheme), values) for values in _parameters(operator) for scheme in LARGEST)
+    elif operator.elementwise and operator.arity == 2:
+        yield from _of_two(FEW if name in SELDOM else BROADCAST, operator.commutative or name in SELDOM)
+    elif name == "Concat":
+        yield from (Cut(schemes, {"axis": axis}) for axis in CONCAT_AXES for schemes in _crossed(axis))
+    elif name == "Transpose":
+        yield from (Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES)
+    elif name == "ReduceMean":
+        yield from (Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
+    elif name == "Reshape":
+        yield from _reshaped()
+    elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):
+        yield from _windowed(name)
+    else:
+        yield from (Cut(_schemes(form)) for form in FORMS.get(name, ()))
+
+
+def _schemes(form: str) -> tuple[str, ...]:
+    return tuple(part.strip().replace("@", CUT) for part in form.split(";"))
+
+
+def _parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
+    """The parameters of a scalar function: symbols for a power, else those that the enumeration tries."""
+    if operator.name == "Pow":
+        return ({"exponent": (symbol("e"), symbol("d"))}, *operator.choices[SCALARS])
+    return operator.choices.get(SCALARS, ({},))
+
+
+def _of_two(forms: Mapping[int, tuple[str, ...]], in_order: bool) -> Iterator[Cut]:
+    for axis, seconds in forms.items():
+        for second in seconds:
+            pair = _schemes(f"{LARGEST[-axis - 1]}; {second}")
+            yield Cut(pair)
+            if not in_order and pair[0] != pair[1]:
+                yield Cut(pair[::-1])
+
+
+def _crossed(joined: int) -> Iterator[tuple[str, str]]:
+    """Operands of a concatenation that are cut along another axis."""
+    for cut in CONCAT_AXES:
+        if cut != joined:
+            depth = -min(cut, joined)
+            names = {at: f"t{-at}" for at in range(-depth, 0)} | {cut: CUT}
+            first, second = ({**names, joined: size} for size in ("k", "l"))
+            yield " ".join(["*b", *first.values()]), " ".join(["*b", *second.values()])
+
+
+def _full(rank: int, cut: int) -> tuple[str]:
+    """One operand of at least so many axes, cut along one of them."""
+    return (" ".join(["*b", *(CUT if at == cut else f"t{-at}" for at in range(-max(rank, -cut), 0))]),)
+
+
+def _reshaped() -> Iterator[Cut]:
+    """Axes before or behind the cut one are joined or taken apart."""
+    b, cut, h, d, w = symbol("b"), WHOLE, symbol("h"), symbol("d"), symbol("w")
+    shapes = {
+        f"b {CUT} h*d": (b, cut, h, d),
+        f"b {CUT} h d": (b, cut, h * d),
+        f"{CUT} h*d": (cut, h, d),
+        f"{CUT} h d": (cut, h * d),
+        f"1 {CUT} d": (cut, d),
+        f"{CUT} d": (1, cut, d),
+        f"{CUT} h d w": (cut, h * d * w),
+        f"{CUT} d 1 1": (cut, d),
+    }
+    yield from (Cut((scheme,), {"shape": shape}) for scheme, shape in shapes.items())
+
+
+def _windowed(name: str) -> Iterator[Cut]:
+    if name == "LRN":
+        yield Cut(_schemes("@ c h w; ; "), {"reach": symbol("r"), "beta": (symbol("e"), symbol("d"))})
+        return
+    if name != "Conv":
+        pool = {**ANY_WINDOWS, **ANY_KERNEL}
+        dilations = pool.pop("dilations")
+        kinds = [{"dilations": dilations}] if name == "MaxPool" else [{"count_include_pad": count} for count in (0, 1)]
+        yield from (Cut(_schemes(form), {**pool, **kind}) for form in IMAGES for kind in kinds)
+        return
+    for bias, own in (("", ""), ("; g*m", "; @")):
+        yield Cut(_schemes(f"@ g*c h w; g*m c i j{bias}"), {**ANY_WINDOWS, "group": G})
+        yield Cut(_schemes(f"m c h w; @ c i j{own}"), {**ANY_WINDOWS, "group": 1})
+        yield Cut(_schemes(f"m @ h w; @ 1 i j{own}"), {**ANY_WINDOWS, "group": WHOLE})
+        for pixels in ("@ w", "h @"):
+            yield Cut(_schemes(f"m g*c {pixels}; g*d c 1 1{bias.replace('m', 'd')}"), {**POINTWISE, "group": G})

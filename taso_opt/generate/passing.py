@@ -1,0 +1,42 @@
+"""How a candidate is made that takes an operator on a result to the operands of what gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
+from taso_opt.core.types import parse_scheme
+from taso_opt.errors import SpecError
+from taso_opt.generate.cuts import Cut
+from taso_opt.spec.builder import Builder
+
+INSTANCES = 3
+"""At how many sizes both sides have to agree."""
+
+MISFITS = (SpecError, TypeError, ValueError, LookupError, ArithmeticError)
+"""What type inference says of operands that do not fit, and meanings of sizes that they cannot handle."""
+
+Take = Callable[[Builder, Term], "Term | None"]
+"""What is taken of a term, a slice or a mean; None for a term that has nothing to take it of."""
+
+
+def passed(builder: Builder, name: str, cut: Cut, take: Take, kept: Callable[[Attribute], Attribute]) -> Rule | None:
+    """What is taken of a result, and the result for what is taken of the operands; None when these differ in type.
+
+    `kept` gives the attributes for what is taken.
+    """
+    operands = [Var(f"x{at}", parse_scheme(scheme)) for at, scheme in enumerate(cut.schemes)]
+    try:
+        source = take(builder, builder.apply(name, operands, cut.attributes))
+        parts = [take(builder, operand) or operand for operand in operands]
+        target = builder.apply(name, parts, {key: kept(value) for key, value in cut.attributes.items()})
+        fits = source is not None and builder.type(source) == builder.type(target)
+    except MISFITS:
+        return None
+    return Rule((source,), (target,)) if fits and source is not None else None
+
+
+def operators_of(rule: Rule) -> set[str]:
+    """The names of the operators on both sides."""
+    return {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}

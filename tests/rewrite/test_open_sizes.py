@@ -1,0 +1,52 @@
+"""A size that a pattern gives only as a part of a sum is what the other parts leave, and never negative."""
+
+import pytest
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Var
+from taso_opt.core.types import TensorType
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+
+INSIDE = (
+    "Slice(Concat(x, y; axis=-1); axis=-1, sizes=(n, p, q+r)) = Slice(x; axis=-1, sizes=(n, p, q)) "
+    "where x[*b, n+p+q], y[*b, r]"
+)
+ACROSS = (
+    "Slice(Concat(x, y; axis=-1); axis=-1, sizes=(n, p+q, r)) = "
+    "Concat(Slice(x; axis=-1, sizes=(n, p, 0)), Slice(y; axis=-1, sizes=(0, q, r)); axis=-1) "
+    "where x[*b, n+p], y[*b, q+r]"
+)
+
+
+def results(text, sizes):
+    """What a rule makes of a slice of a tensor of 5 columns joined with one of 3."""
+    op = load_specs().builder()
+    x, y = (Var(name, TensorType("float32", (2, width))) for name, width in (("x", 5), ("y", 3)))
+    term = op.Slice(op.Concat(x, y, axis=-1), axis=-1, sizes=sizes)
+    steps = Rewriter(op, RuleSet((parse_rule(text, op),))).rewrites(term)
+    return op, x, y, [step.replacements[0][1] for step in steps]
+
+
+@pytest.mark.parametrize("behind", [0, 1, 3])
+def test_what_is_left_of_a_sum_is_found_even_if_it_is_nothing(behind):
+    kept = (1, 4 - behind, 3 + behind)
+    op, x, _, found = results(INSIDE, kept)
+    assert found == [op.Slice(x, axis=-1, sizes=(1, 4 - behind, behind))]
+
+
+@pytest.mark.parametrize("sizes", [(1, 5, 2), (5, 3, 0), (6, 1, 1)])
+def test_a_size_below_zero_is_no_match(sizes):
+    assert results(INSIDE, sizes)[-1] == []
+
+
+def test_two_open_sizes_are_found_from_one_equation_each():
+    op, x, y, found = results(ACROSS, (3, 4, 1))
+    parts = op.Slice(x, axis=-1, sizes=(3, 2, 0)), op.Slice(y, axis=-1, sizes=(0, 2, 1))
+    assert found == [op.Concat(*parts, axis=-1)]
+
+
+@pytest.mark.parametrize("sizes", [(0, 5, 3), (0, 3, 5), (5, 2, 1), (6, 1, 1)])
+def test_a_slice_inside_one_operand_is_not_across(sizes):
+    assert results(ACROSS, sizes)[-1] == []
