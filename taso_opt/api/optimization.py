@@ -29,6 +29,7 @@ from taso_opt.onnx_io import (
     spellable,
     weight_bytes,
 )
+from taso_opt.report.quantities import duration
 from taso_opt.report.record import Record
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeProcess, probe, require_runtime, resolve_device
@@ -78,7 +79,7 @@ def optimize_file(
         shown = plans[0] if plans and chosen.dry_run else found.plans[-1]
         draft = _with_evidence(_draft(job, found, costs, shown), evidence(read, costs.latency, shown))
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
-        record = _planned(draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
+        record = _planned(job, draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
     return replace(record, seconds=time.monotonic() - started)
 
 
@@ -92,7 +93,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     def report(best: Plan, expanded: int) -> None:
         left = max(0.0, end - time.monotonic())
         graphs = "1 graph" if expanded == 1 else f"{expanded} graphs"
-        predicted = f"{best.cost * 1e3:.3f} ms" if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
+        predicted = duration(best.cost * 1e3) if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
         job.tell(f"searching: {graphs} expanded, best predicted {predicted}, {left:.0f} s left")
 
     def measuring(count: int) -> None:
@@ -193,9 +194,12 @@ def _unchanged(job: Job, record: Record) -> Record:
     return replace(record, output=str(job.output))
 
 
-def _planned(draft: Record, plans: list[Plan], costs: Costs) -> Record:
-    rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs()) if plans else ()
-    return replace(draft, result="dry-run", rules=rules, reason="" if plans else costs.nothing_found)
+def _planned(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
+    if not plans:
+        return replace(draft, result="dry-run", reason=costs.nothing_found)
+    rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs())
+    after = operator_counts(rewritten(job.model, plans[0]))
+    return replace(draft, result="dry-run", rules=rules, operators_after=after)
 
 
 def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
