@@ -9,7 +9,7 @@ from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.session import require_running
 from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError
 from taso_opt.onnx_io import read_model, write_model
-from taso_opt.runtime import RunSettings, RuntimeProcess
+from taso_opt.runtime import RunSettings
 from taso_opt.spec import load_specs
 
 STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
@@ -17,17 +17,6 @@ g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d, int64[1] at) 
 { p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)
   y = Concat <axis = 0> (p, q, r, s)  z = Gather <axis = 0> (y, at) }"""
 QUICK = OptimizeSettings(budget=2.0)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 @pytest.fixture
