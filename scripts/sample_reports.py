@@ -152,6 +152,7 @@ def dry_run() -> Record:
         result="dry-run",
         reason="",
         output=None,
+        operators_after=improved().operators_after,
         rules=improved().rules,
         places=improved().places,
         costs=improved().costs,

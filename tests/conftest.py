@@ -1,11 +1,13 @@
-"""Every report that any test makes is checked against the schema that ships with the tool."""
+"""Every report that any test makes is checked against its schema; and the browser that pages are opened in."""
 
 import json
+import os
 from importlib import resources
 
 import pytest
 from jsonschema import Draft202012Validator
 
+import browser
 from taso_opt.report.record import Record
 
 
@@ -24,3 +26,14 @@ def _valid_reports(report_schema, monkeypatch):
         return made
 
     monkeypatch.setattr(Record, "document", validated)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    program = browser.find()
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("expected a Chromium to open pages in, found none: run `make browser`")
+        pytest.skip("no Chromium is installed to open pages in; `make browser` finds or installs one")
+    with browser.opened(program) as opened:
+        yield opened

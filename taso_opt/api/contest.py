@@ -13,11 +13,14 @@ from taso_opt.api.job import Job
 from taso_opt.core.graph import Graph
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostTable, Decision
-from taso_opt.errors import RuntimeFailure, UnsupportedError
+from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
+    Cutout,
     Model,
+    ModelInput,
     ModelProto,
     computes_in_singles,
+    cut_out,
     read_model,
     rounds_to_integers,
     save_atomically,
@@ -51,50 +54,86 @@ def rewritten(model: Model, plan: Plan) -> ModelProto:
     return write_model(model, Graph(model.graph.inputs, plan.outputs))
 
 
+def checked_names(job: Job) -> tuple[str, ...]:
+    """The names of the values that a contest compares: the outputs, or what stands for them where these cannot run."""
+    cut = cut_out(job.model) if job.obstacle else None
+    return tuple(value.name for value in job.model.proto.graph.output) if cut is None else cut.names
+
+
 def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str) -> Contest:
     """Hold the finals of the plans' models, or follow the decision of earlier finals of the same on the same `place`.
 
     The winner of earlier finals is compared and timed again; only where it is now slower than the original beyond the
-    noise are new finals held. Unseeded random operators get seeds for all that, to be comparable at all. Raises as
-    hold_finals does.
+    noise are new finals held. Where the whole cannot run, what is left without the nodes that no specification covers
+    stands for it, in the original and in the candidates. Raises as hold_finals does.
     """
-    feeds = sample_feeds(job.model.inputs, job.samples, job.settings.seed)
-    timing = timing_feeds(job.model.inputs, job.samples, job.settings.seed)
-    path, proto = job.model.path, seeded(job.model.proto)
     with scratch_folder() as folder, CostTable() as table:
-        original, model = path, job.model
-        if proto is not None:
-            original, model = folder / "original.onnx", replace(job.model, proto=proto)
-            save_atomically(proto, original, original=path, durable=False)
-        feeds += _feeds_at_other_sizes(job, original)
-        source = job.model.proto
-        trial = Trial(feeds, timing, job.run, computes_in_singles(source), rounds_to_integers(source))
+        stage = _stage(job, folder)
         candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, file in zip(plans, candidates, strict=True):
-            save_atomically(rewritten(model, plan), file, original=path, durable=False)
+            save_atomically(stage.form(plan), file, original=job.model.path, durable=False)
         question = _question(job, plans, standard)
         known = table.decision(place, question)
         if known is not None and known.winner is None:
             return Contest(None, known)
         if known is not None and known.winner is not None and known.winner < len(plans):
-            finals = hold_finals(job.process, original, candidates, trial, standard, known.winner, job.tell)
+            finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, known.winner, job.tell)
             if finals.finalist is not None and finals.finalist.won:
                 return Contest(finals, known)
-        finals = hold_finals(job.process, original, candidates, trial, standard, heard=job.tell)
+        finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, heard=job.tell)
         if finals.finalist is not None:
             table.decide(place, question, finals.finalist.number if finals.finalist.won else None)
         return Contest(finals)
 
 
-def _feeds_at_other_sizes(job: Job, original: Path) -> list[Sample]:
+@dataclass(frozen=True)
+class _Stage:
+    """Where the contest takes place: the original's file, how plans become rivals of it, and how they are compared."""
+
+    model: Model
+    original: Path
+    trial: Trial
+    cut: Cutout | None
+
+    def form(self, plan: Plan) -> ModelProto:
+        """The model of a plan as it takes part."""
+        whole = rewritten(self.model, plan)
+        return whole if self.cut is None else self.cut.apply(whole)
+
+
+def _stage(job: Job, folder: Path) -> _Stage:
+    """Unseeded random operators get seeds, to be comparable at all; what cannot run is cut out."""
+    path, source, seed = job.model.path, job.model.proto, job.settings.seed
+    original, model, cut = path, job.model, None
+    inputs, samples = job.model.inputs, job.samples
+    proto = seeded(source)
+    if proto is not None:
+        model = replace(job.model, proto=proto)
+    if job.obstacle:
+        cut = cut_out(model)
+        if cut is None:
+            raise UncheckableError(job.obstacle)
+        proto, inputs, samples = cut.apply(model.proto), cut.inputs, cut.feeds(samples)
+    if proto is not None:
+        original = folder / "original.onnx"
+        save_atomically(proto, original, original=path, durable=False)
+    feeds = [*sample_feeds(inputs, samples, seed), *_feeds_at_other_sizes(job, original, inputs)]
+    timing = timing_feeds(inputs, samples, seed)
+    trial = Trial(feeds, timing, job.run, computes_in_singles(source), rounds_to_integers(source))
+    return _Stage(model, original, trial, cut)
+
+
+def _feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput]) -> list[Sample]:
     """Inputs at the further sizes that the user gives, else at sizes near the assumed ones at which the model runs."""
-    model, bindings, seed = job.model, job.settings.bindings[1:], job.settings.seed + SEEDS
+    bindings, seed = job.settings.bindings[1:], job.settings.seed + SEEDS
     if bindings:
-        models = [read_model(model.path, load_specs(), binding) for binding in bindings]
-        return [sample_feeds(other.inputs, (), seed + at, 1)[0] for at, other in enumerate(models)]
-    for inputs in () if job.samples or job.settings.dims else other_sizes(model.inputs):
+        models = [read_model(job.model.path, load_specs(), binding) for binding in bindings]
+        cuts = [cut_out(other) if job.obstacle else None for other in models]
+        sizes = [other.inputs if cut is None else cut.inputs for other, cut in zip(models, cuts, strict=True)]
+        return [sample_feeds(other, (), seed + at, 1)[0] for at, other in enumerate(sizes)]
+    for larger in () if job.samples or job.settings.dims else other_sizes(inputs):
         with suppress(RuntimeFailure, UnsupportedError):
-            feeds = sample_feeds(inputs, (), seed, 1)
+            feeds = sample_feeds(larger, (), seed, 1)
             run_feeds(job.process, original, feeds, job.run, timeout_s=OTHER_SIZES_LIMIT_S)
             return feeds
     return []
@@ -102,7 +141,9 @@ def _feeds_at_other_sizes(job: Job, original: Path) -> list[Sample]:
 
 def _question(job: Job, plans: Sequence[Plan], standard: Standard) -> str:
     """A digest of all that the answer depends on: model, plans, seed, inputs, what decides, version of this tool."""
-    found = sha256(repr((__version__, job.settings.seed, sorted(job.settings.dims.items()), standard)).encode())
+    found = sha256(
+        repr((__version__, job.settings.seed, sorted(job.settings.dims.items()), standard, bool(job.obstacle))).encode()
+    )
     with job.model.path.open("rb") as stream:
         found.update(file_digest(stream, "sha256").digest())
     for plan in plans:

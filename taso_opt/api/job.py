@@ -16,7 +16,10 @@ from taso_opt.search.samples import Sample
 
 @dataclass(frozen=True)
 class Job:
-    """One optimization: the model, what the user wants, and where it runs."""
+    """One optimization: the model, what the user wants, and where it runs.
+
+    `obstacle` says why the whole model cannot run here, "" where it can: its rewritten parts are then checked alone.
+    """
 
     model: Model
     output: Path
@@ -27,3 +30,4 @@ class Job:
     info: RuntimeInfo
     run: RunSettings
     tell: Progress
+    obstacle: str = ""

@@ -9,11 +9,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from taso_opt import __version__
-from taso_opt.api.contest import hold_contest, rewritten
+from taso_opt.api.contest import checked_names, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
 from taso_opt.api.job import Job
-from taso_opt.api.session import Progress, require_loadable, require_running, silent, usable_rules, versions
+from taso_opt.api.session import Progress, obstacle, require_loadable, silent, usable_rules, versions
 from taso_opt.api.settings import OptimizeSettings, goal_of
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.cost import CostModel, CostTable, Measurer
@@ -22,12 +22,14 @@ from taso_opt.onnx_io import (
     bytes_added,
     check_output,
     copy_unchanged,
+    has_control_flow,
     operator_counts,
     read_model,
     save_atomically,
     spellable,
     weight_bytes,
 )
+from taso_opt.report.quantities import duration
 from taso_opt.report.record import Record
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeProcess, probe, require_runtime, resolve_device
@@ -38,6 +40,7 @@ from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
 
 NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
+BY_PARTS = "the whole model does not run here, so only its parts with known operators are compared and timed"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
 
 
@@ -69,15 +72,14 @@ def optimize_file(
         info = probe(runtime)
         require_loadable(read, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
-        require_running(read, runtime, run)
-        job = Job(read, output, chosen, goal, samples, runtime, info, run, tell)
+        job = Job(read, output, chosen, goal, samples, runtime, info, run, tell, obstacle(read, runtime, run))
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, costs = search(job)
         plans = finalists(job, found, costs)
         shown = plans[0] if plans and chosen.dry_run else found.plans[-1]
         draft = _with_evidence(_draft(job, found, costs, shown), evidence(read, costs.latency, shown))
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
-        record = _planned(draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
+        record = _planned(job, draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
     return replace(record, seconds=time.monotonic() - started)
 
 
@@ -91,7 +93,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     def report(best: Plan, expanded: int) -> None:
         left = max(0.0, end - time.monotonic())
         graphs = "1 graph" if expanded == 1 else f"{expanded} graphs"
-        predicted = f"{best.cost * 1e3:.3f} ms" if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
+        predicted = duration(best.cost * 1e3) if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
         job.tell(f"searching: {graphs} expanded, best predicted {predicted}, {left:.0f} s left")
 
     def measuring(count: int) -> None:
@@ -129,6 +131,9 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     except UncheckableError as error:
         if job.samples:
             raise
+        if not job.obstacle and has_control_flow(job.model.proto):
+            alone = replace(job, obstacle=str(error))
+            return _contest(alone, replace(draft, warnings=_by_parts(alone)), plans, costs)
         reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
         return _unchanged(job, replace(draft, reason=reason))
     except MismatchError as error:
@@ -140,7 +145,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
         assert contest.recalled is not None, "finals that were not held are recalled"
         reason = f"{costs.not_ahead}, as measured at {contest.recalled.decided_at} ({AGAIN})"
         return _unchanged(job, replace(draft, reason=reason))
-    measured, finalist = with_measurement(draft, contest, _output_names(job)), contest.finals.finalist
+    measured, finalist = with_measurement(draft, contest, checked_names(job)), contest.finals.finalist
     if finalist is None:
         return _unchanged(job, replace(measured, reason=NONE_RUNS))
     if not finalist.won:
@@ -175,13 +180,13 @@ def _refuted(job: Job, record: Record, reason: str, found: FailedCheck) -> Recor
         reason=reason,
         max_abs_error=found.agreement.max_abs,
         max_rel_error=found.agreement.max_rel,
-        warnings=found.agreement.warnings,
-        outputs=output_errors(found.agreement, _output_names(job)),
+        warnings=(*record.warnings, *found.agreement.warnings),
+        outputs=output_errors(found.agreement, checked_names(job)),
     )
 
 
-def _output_names(job: Job) -> list[str]:
-    return [value.name for value in job.model.proto.graph.output]
+def _by_parts(job: Job) -> tuple[str, ...]:
+    return (f"{BY_PARTS}: {job.obstacle}",) if job.obstacle else ()
 
 
 def _unchanged(job: Job, record: Record) -> Record:
@@ -189,9 +194,12 @@ def _unchanged(job: Job, record: Record) -> Record:
     return replace(record, output=str(job.output))
 
 
-def _planned(draft: Record, plans: list[Plan], costs: Costs) -> Record:
-    rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs()) if plans else ()
-    return replace(draft, result="dry-run", rules=rules, reason="" if plans else costs.nothing_found)
+def _planned(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
+    if not plans:
+        return replace(draft, result="dry-run", reason=costs.nothing_found)
+    rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs())
+    after = operator_counts(rewritten(job.model, plans[0]))
+    return replace(draft, result="dry-run", rules=rules, operators_after=after)
 
 
 def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
@@ -209,4 +217,5 @@ def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
         objective=costs.parts(shown),
         settings=job.settings.described(),
         runtime={"tasoopt": __version__, **versions(), **asdict(job.info)},
+        warnings=_by_parts(job),
     )

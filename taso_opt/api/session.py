@@ -11,7 +11,7 @@ from pathlib import Path
 
 from taso_opt.core.rule import FpClass, RuleSet
 from taso_opt.errors import RuntimeFailure, UnsupportedError
-from taso_opt.onnx_io import Model, skeleton, weight_bytes
+from taso_opt.onnx_io import Model, needs_libraries, skeleton, weight_bytes
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.pattern import CompiledRule
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, describe, name_of
@@ -71,6 +71,20 @@ def require_running(model: Model, process: RuntimeProcess, run: RunSettings) -> 
     except RuntimeFailure as error:
         message = str(error).replace(name_of(bare), str(model.path))
         raise RuntimeFailure(message) from error
+
+
+def obstacle(model: Model, process: RuntimeProcess, run: RunSettings) -> str:
+    """Why the runtime cannot run a whole model whose rewritten parts it can run alone; "" where it runs the whole.
+
+    That is so where an operator of somebody's own is not there. Raises as require_running for every other reason.
+    """
+    try:
+        require_running(model, process, run)
+    except RuntimeFailure as error:
+        if not needs_libraries(model.proto):
+            raise
+        return str(error)
+    return ""
 
 
 def silent(message: str) -> None:

@@ -45,7 +45,7 @@ def with_measurement(record: Record, contest: Contest, outputs: Sequence[str]) -
     assert finals is not None, "finals that were held"
     dropped = tuple(f"a candidate was dropped: {reason}" for reason in finals.dropped)
     if finals.finalist is None:
-        return replace(record, warnings=dropped)
+        return replace(record, warnings=(*record.warnings, *dropped))
     finalist, latency = finals.finalist, finals.finalist.latency
     recalled: tuple[str, ...] = ()
     if contest.recalled is not None and not latency.is_ahead(finalist.contestant):
@@ -58,7 +58,7 @@ def with_measurement(record: Record, contest: Contest, outputs: Sequence[str]) -
         speedup=measured_speedup(latency, finalist.contestant),
         max_abs_error=finalist.agreement.max_abs,
         max_rel_error=finalist.agreement.max_rel,
-        warnings=(*finalist.agreement.warnings, *dropped, *recalled),
+        warnings=(*record.warnings, *finalist.agreement.warnings, *dropped, *recalled),
         outputs=output_errors(finalist.agreement, outputs),
     )
 

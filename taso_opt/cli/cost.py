@@ -37,7 +37,7 @@ def show(limit: int) -> None:
 def _line(entry: CostEntry) -> str:
     if math.isinf(entry.seconds):
         return f"{'not runnable':>23}  {entry.unit}"
-    return f"{entry.seconds * 1e6:12.3f} us ± {entry.spread * 1e6:<5.3f}  {entry.unit}"
+    return f"{entry.seconds * 1e6:12.3f} µs ± {entry.spread * 1e6:<5.3f}  {entry.unit}"
 
 
 @command.command()

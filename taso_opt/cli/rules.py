@@ -28,7 +28,7 @@ def command() -> None:
     """Look at the rules of the library."""
 
 
-@command.command("list")
+@command.command("list", short_help="One rule a line.")
 @rules_option
 def list_rules(path: Path | None) -> None:
     """One rule a line: its id, its floating-point class, its equation and the types of its variables."""
@@ -36,7 +36,7 @@ def list_rules(path: Path | None) -> None:
         click.echo(f"{rule.name}  {rule.fp_class}  {_text(rule)}")
 
 
-@command.command()
+@command.command(short_help="Draw one rule and print its proof.")
 @click.argument("identity", metavar="ID")
 @rules_option
 def show(identity: str, path: Path | None) -> None:
@@ -44,7 +44,7 @@ def show(identity: str, path: Path | None) -> None:
     echo_lines(_shown(_find(_read(path), identity)))
 
 
-@command.command()
+@command.command(short_help="Why one rule is true and where it applies.")
 @click.argument("identity", metavar="ID")
 @rules_option
 def explain(identity: str, path: Path | None) -> None:
@@ -52,7 +52,7 @@ def explain(identity: str, path: Path | None) -> None:
     echo_lines(_explained(_find(_read(path), identity)))
 
 
-@command.command()
+@command.command(short_help="How many rules of which kind there are.")
 @rules_option
 def stats(path: Path | None) -> None:
     """How many rules there are, by floating-point class, size, outputs and operator."""

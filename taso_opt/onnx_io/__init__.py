@@ -1,6 +1,7 @@
 """The only door to ONNX files: reads, writes and compares models."""
 
 from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
+from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import load_model, validate_input
@@ -14,6 +15,7 @@ from taso_opt.onnx_io.standalone import standalone_model
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
 __all__ = [
+    "Cutout",
     "Model",
     "ModelInput",
     "ModelProto",
@@ -24,10 +26,13 @@ __all__ = [
     "check_output",
     "computes_in_singles",
     "copy_unchanged",
+    "cut_out",
     "fold_constant",
+    "has_control_flow",
     "inlined",
     "load_model",
     "model_in_memory",
+    "needs_libraries",
     "operator_counts",
     "read_model",
     "rounds_to_integers",

@@ -217,7 +217,7 @@ class Patch:
         key = value.dtype.str, value.shape, value.tobytes()
         if key not in self._arrays:
             self._arrays[key] = next(self._fresh)
-            self._new_tensors.append(numpy_helper.from_array(np.ascontiguousarray(value), self._arrays[key]))
+            self._new_tensors.append(numpy_helper.from_array(np.array(value, order="C"), self._arrays[key]))
         return self._arrays[key]
 
 

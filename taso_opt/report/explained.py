@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from taso_opt.report.quantities import saving
+
 SCHEMA_VERSION = 1
 FITTING = {
     "gains": "fits and gains",
@@ -81,7 +83,7 @@ def _group(title: str, entries: list[Considered], hidden: int = 0) -> Iterator[s
     said = Counter(one.text.partition(" where ")[0] for one in entries)
     for one in entries:
         equation, _, types = one.text.partition(" where ")
-        change = "" if one.change_ms is None else f"  {one.change_ms:+.4f} ms"
+        change = "" if one.change_ms is None else f"  gain {saving(-one.change_ms)}"
         yield f"  {one.rule}  {one.fp_class}{change}  {equation}"
         if said[equation] > 1:  # rules that say the same of other types
             yield f"      where {types}"

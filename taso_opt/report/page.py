@@ -15,7 +15,7 @@ from markupsafe import Markup
 from taso_opt.report.evidence import Place
 from taso_opt.report.layers import Placed, cut, place, shortened
 from taso_opt.report.plots import Heat, heat_map, latency_plot, progress_plot, ratio_plot
-from taso_opt.report.quantities import OBJECTIVES, amount
+from taso_opt.report.quantities import OBJECTIVES, amount, duration, saving
 from taso_opt.report.record import AppliedRule, Record
 
 TEMPLATE, SUMMARY = "report.html.j2", "summary.html.j2"
@@ -168,8 +168,8 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        ms=_ms,
-        signed_ms=_signed_ms,
+        duration=duration,
+        saving=_saving,
         small=_small,
         bytes=_bytes,
         cut=cut,
@@ -181,12 +181,8 @@ def _template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def _ms(value: float) -> str:
-    return f"{value:.3f} ms"
-
-
-def _signed_ms(value: float) -> str:
-    return f"{round(value, 3) or 0.0:+.3f} ms".replace("-", "\N{MINUS SIGN}")
+def _saving(value: float) -> str:
+    return saving(value).replace("-", "\N{MINUS SIGN}")
 
 
 def _small(value: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from taso_opt.report.evidence import Place, SearchPoint
+from taso_opt.report.quantities import duration, duration_with_spread
 from taso_opt.report.record import Record
 
 WIDTH = 420.0
@@ -89,7 +90,7 @@ def latency_plot(record: Record) -> IntervalPlot | None:
         return None
     label = "after" if record.result == "improved" else "candidate"
     rows = [
-        (name, f"{found.median_ms:.3f} ± {found.spread_ms:.3f} ms", found.median_ms, found.spread_ms, kind)
+        (name, duration_with_spread(found.median_ms, found.spread_ms), found.median_ms, found.spread_ms, kind)
         for name, found, kind in (("before", before, "before"), (label, after, "after"))
     ]
     scale = _Scale(0.0, max(middle + spread for _, _, middle, spread, _ in rows))
@@ -132,7 +133,7 @@ def progress_plot(points: Sequence[SearchPoint]) -> LinePlot | None:
     places = [(x(point.explored), y(point.best_ms)) for point in points]
     path = f"M{places[0][0]:.1f} {places[0][1]:.1f}" + "".join(f" H{a:.1f} V{b:.1f}" for a, b in places[1:])
     marks = tuple(
-        (a, b, f"{point.best_ms:.3f} ms after {point.explored} graphs, {point.seconds:.1f} s")
+        (a, b, f"{duration(point.best_ms)} after {point.explored} graphs, {point.seconds:.1f} s")
         for (a, b), point in zip(places, points, strict=True)
     )
     x_ticks = tuple(tick for tick in x.ticks() if "." not in tick.label)

@@ -1,4 +1,4 @@
-"""How reports spell the quantities that an objective may be about."""
+"""How reports spell quantities: times, and what an objective may be about."""
 
 from __future__ import annotations
 
@@ -9,6 +9,27 @@ OBJECTIVES = {
     "weights": "weights",
 }
 """Their names for people; latency is reported with its noise instead."""
+
+
+SHORT_MS = 0.1
+"""Milliseconds below which a time is told in microseconds."""
+
+
+def duration(ms: float) -> str:
+    """A time as people read it: `2.447 ms`, `8.12 µs`."""
+    return f"{ms:.3f} ms" if ms >= SHORT_MS or ms == 0 else f"{ms * 1e3:.2f} µs"
+
+
+def duration_with_spread(ms: float, spread: float) -> str:
+    """A time and how far its samples spread, in one unit: `2.447 ms ± 0.077`."""
+    return f"{duration(ms)} ± {spread:.3f}" if ms >= SHORT_MS else f"{duration(ms)} ± {spread * 1e3:.2f}"
+
+
+def saving(ms: float) -> str:
+    """How much time a change saves, below zero where it costs time: `+0.125 ms`, `-8.12 µs`."""
+    if abs(ms) >= SHORT_MS:
+        return f"{ms:+.3f} ms"
+    return f"{round(ms * 1e3, 2) or 0.0:+.2f} µs"
 
 
 def amount(value: float, quantity: str) -> str:

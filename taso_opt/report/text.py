@@ -11,7 +11,7 @@ from rich.text import Text
 
 from taso_opt.core.printable import printable
 from taso_opt.report.lines import Equation
-from taso_opt.report.quantities import OBJECTIVES, amount
+from taso_opt.report.quantities import OBJECTIVES, amount, duration, duration_with_spread, saving
 from taso_opt.report.record import Comparison, MeasuredLatency, ObjectivePart, Record
 
 MANY_RULES = 12
@@ -90,7 +90,7 @@ def _comparison(record: Record) -> Table:
 
 
 def _rules(record: Record) -> Table:
-    table = _table("rule applied", "times", "class", "id")
+    table = _table("rule to apply" if record.result == "dry-run" else "rule applied", "times", "class", "id")
     for rule in record.rules[:MANY_RULES]:
         text = printable(rule.text.partition(" where ")[0])
         table.add_row(Equation(text), str(rule.count), rule.fp_class, Text(printable(rule.id)))
@@ -106,7 +106,7 @@ def _places(record: Record) -> Table:
     for place in record.places[:MANY_PLACES]:
         hidden = place.replaced - len(place.nodes[:FEW_NAMES])
         names = ", ".join(place.nodes[:FEW_NAMES]) + (f" and {hidden} more" if hidden > 0 else "")
-        gain = "not known" if place.predicted_gain_ms is None else f"{place.predicted_gain_ms:+.3f} ms"
+        gain = "not known" if place.predicted_gain_ms is None else saving(place.predicted_gain_ms)
         table.add_row(Text(f"{place.number}: {names}"), place.rule, gain)
     if len(record.places) > MANY_PLACES:
         table.add_row(f"and {len(record.places) - MANY_PLACES} more (--json lists them)", "", "")
@@ -126,7 +126,9 @@ def _verdict(record: Record) -> str:
         return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"
     if record.result == "dry-run":
         search = record.search
-        predicted = f"predicted {search.predicted_before_ms:.3f} ms before, {search.predicted_after_ms:.3f} ms after"
+        predicted = (
+            f"predicted {duration(search.predicted_before_ms)} before, {duration(search.predicted_after_ms)} after"
+        )
         return f"dry run, nothing written: {record.reason or predicted}"
     where = f"; {record.output} is the input as it was" if record.output else ""
     return f"unchanged: {record.reason}{where} ({record.seconds:.0f} s)"
@@ -137,7 +139,7 @@ def _change(part: ObjectivePart) -> str:
 
 
 def _latency(latency: MeasuredLatency) -> str:
-    return f"{latency.median_ms:.3f} ms ± {latency.spread_ms:.3f}"
+    return duration_with_spread(latency.median_ms, latency.spread_ms)
 
 
 def _total(operators: Mapping[str, int]) -> int:

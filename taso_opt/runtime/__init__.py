@@ -6,6 +6,7 @@ from taso_opt.runtime.accuracy import (
     Reaction,
     base_tolerance,
     compare_outputs,
+    judged_by_reference,
     sensitivity,
     special_share,
     yardstick,
@@ -20,6 +21,7 @@ from taso_opt.runtime.questions import (
     measure_many,
     probe,
     run_feeds,
+    run_in_doubles,
     run_outputs,
 )
 from taso_opt.runtime.requests import CompareLatency, MeasureItem, MeasurePlan, Model, name_of
@@ -60,6 +62,7 @@ __all__ = [
     "compare_outputs",
     "describe",
     "installed_runtime",
+    "judged_by_reference",
     "lower",
     "measure_many",
     "name_of",
@@ -68,6 +71,7 @@ __all__ = [
     "require_runtime",
     "resolve_device",
     "run_feeds",
+    "run_in_doubles",
     "run_outputs",
     "sensitivity",
     "special_share",

@@ -6,6 +6,7 @@ model, crashes or overruns its limit.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from taso_opt.runtime.requests import (
     MeasurePlan,
     Model,
     Probe,
+    RunDoubles,
     RunOutputs,
 )
 from taso_opt.runtime.results import Failed, LatencyComparison, ModelDescription, Timing
@@ -74,6 +76,22 @@ def run_feeds(
 ) -> list[list[Array]]:
     """The model's outputs on several sets of inputs from one session, which saves loading it again."""
     request = RunOutputs(model, tuple(feeds), optimization, settings)
+    return cast(list[list[Array]], process.request(request, timeout_s))
+
+
+def run_in_doubles(
+    process: RuntimeProcess,
+    model: str | Path,
+    feeds: Sequence[Mapping[str, Array]],
+    settings: RunSettings = ONE_CPU_THREAD,
+    timeout_s: float = RUN_LIMIT_S,
+) -> list[list[Array]]:
+    """The outputs of a model file on several sets of inputs as they are when all is computed in float64.
+
+    The runtime computes them where it has kernels for that, else ONNX's reference implementation. Raises
+    UnsupportedError also for a model that cannot be copied in float64.
+    """
+    request = RunDoubles(model, tuple(feeds), settings)
     return cast(list[list[Array]], process.request(request, timeout_s))
 
 

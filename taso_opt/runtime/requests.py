@@ -39,6 +39,15 @@ class RunOutputs:
 
 
 @dataclass(frozen=True)
+class RunDoubles:
+    """Run a copy of a model file that computes in float64; answered as RunOutputs is."""
+
+    model: str | Path
+    feeds: tuple[Mapping[str, Array], ...]
+    settings: RunSettings = ONE_CPU_THREAD
+
+
+@dataclass(frozen=True)
 class Lower:
     """Ask for the graph that the runtime would really execute; answered by that model's bytes."""
 
@@ -105,7 +114,7 @@ class CompareLatency:
     optimization: str = "all"
 
 
-Request = Probe | Describe | RunOutputs | Lower | MeasureMany | CompareLatency
+Request = Probe | Describe | RunOutputs | RunDoubles | Lower | MeasureMany | CompareLatency
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import threading
 import time
 import traceback
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
 from taso_opt.runtime.installed import INSTALL_COMMAND
@@ -24,6 +25,7 @@ from taso_opt.runtime.requests import (
     Refusal,
     Reply,
     Request,
+    RunDoubles,
     RunOutputs,
     subject_of,
 )
@@ -67,7 +69,7 @@ def reply_to(request: Request) -> Reply:
 
 
 def _answer(request: Request) -> object:
-    from taso_opt.runtime import batch, capabilities, contest, sessions
+    from taso_opt.runtime import batch, capabilities, contest, reference, sessions
 
     match request:
         case Probe():
@@ -77,6 +79,8 @@ def _answer(request: Request) -> object:
         case RunOutputs(model, feeds, optimization, settings):
             session = sessions.create_session(model, settings, optimization)
             return [sessions.run_outputs(session, model, feed) for feed in feeds]
+        case RunDoubles(model, feeds, settings):
+            return reference.run_in_doubles(Path(model), feeds, settings)
         case Lower(model, optimization, settings):
             return sessions.lower(model, optimization, settings)
         case MeasureMany():

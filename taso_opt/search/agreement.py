@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from taso_opt.errors import RuntimeFailure, UncheckableError
-from taso_opt.runtime import Model, OutputComparison, RunSettings, RuntimeProcess, compare_outputs, run_feeds, yardstick
+from taso_opt.errors import RuntimeFailure, TasoError, UncheckableError
+from taso_opt.runtime import (
+    Model,
+    OutputComparison,
+    RunSettings,
+    RuntimeProcess,
+    compare_outputs,
+    judged_by_reference,
+    run_feeds,
+    run_in_doubles,
+    yardstick,
+)
 from taso_opt.runtime.inputs import Array
 from taso_opt.search.doubts import doubts
 from taso_opt.search.feeds import nudged
 
 CONTRADICTION = (
     "the runtime's own optimizations change what the model computes, so that nothing can be compared with it"
+)
+
+EXCUSED = (
+    "output {} differs from the original's by more than the tolerance, "
+    "but its distance from values computed in float64 is at most about twice the original's"
 )
 
 CHECK_LIMIT_S = 120.0
@@ -59,6 +74,8 @@ def agreement(
 ) -> Agreement:
     """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change.
 
+    What is beyond that is judged by a copy of the original that computes in float64 (see runtime/accuracy.py).
+
     `singles` says that the original computes in float32 or less somewhere, whatever its outputs are.
     Raises UncheckableError when the original does not run on the feeds.
     """
@@ -76,9 +93,37 @@ def agreement(
         return Agreement((), warnings, str(error))
     tolerances = [yardstick(*case, singles) for case in zip(reference, plain, strict=True)]
     comparisons = _compared(reference, outputs, tolerances)
+    if not all(one.agrees for one in comparisons):
+        comparisons, more = _judged_again(process, original, feeds, settings, comparisons, reference, outputs)
+        warnings += more
     if all(one.agrees for one in comparisons) or all(one.agrees for one in _compared(reference, plain, tolerances)):
         return Agreement(comparisons, warnings)
     return Agreement((), warnings, CONTRADICTION)
+
+
+def _judged_again(
+    process: RuntimeProcess,
+    original: Model,
+    feeds: Sequence[Feed],
+    settings: RunSettings,
+    comparisons: tuple[OutputComparison, ...],
+    reference: Sequence[Sequence[Array]],
+    other: Sequence[Sequence[Array]],
+) -> tuple[tuple[OutputComparison, ...], tuple[str, ...]]:
+    """The comparisons with their disagreements judged by a float64 copy of the original, where that can be had."""
+    if isinstance(original, bytes):
+        return comparisons, ()
+    try:
+        exact = run_in_doubles(process, original, feeds, settings, CHECK_LIMIT_S)
+        judged = tuple(judged_by_reference(*case) for case in zip(comparisons, exact, reference, other, strict=True))
+    except TasoError:
+        return comparisons, ()
+    excused = sorted(_failed(comparisons) - _failed(judged))
+    return judged, tuple(EXCUSED.format(index) for index in excused)
+
+
+def _failed(comparisons: Sequence[OutputComparison]) -> set[int]:
+    return {output.index for comparison in comparisons for output in comparison.outputs if not output.agrees}
 
 
 def _run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tokenize import TokenError
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
@@ -16,8 +17,12 @@ from taso_opt.runtime.inputs import Array
 MOST_BYTES = 8 << 30
 """What the arrays of one file may take unpacked: an archive of kilobytes can claim to hold any number."""
 
-UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, zlib.error, MemoryError, NotImplementedError, RuntimeError)
-"""What NumPy and the archive raise on a file that is not what it should be; nothing in it is executed."""
+UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, zlib.error, TokenError, MemoryError, RuntimeError)
+"""What NumPy and the archive raise on a file that is not what it should be; nothing in it is executed.
+
+TokenError stands for a header that ends too early, MemoryError for one that claims a size without end, RuntimeError for
+one that is nested too deep and for an archive that is encrypted or packed in a way that is not known.
+"""
 
 Sample = Mapping[str, Array]
 

@@ -15,24 +15,12 @@ from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.cli import main
 from taso_opt.cost import CostTable
 from taso_opt.errors import UsageError
-from taso_opt.runtime import RuntimeProcess
 from taso_opt.search import finals
 
 CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
 chain (float[64,512] x) => (float[64,16] y) { h = MatMul(x, a)  y = MatMul(h, b) }"""
 LOW_RANK = CHAIN.replace("512] x) => (float[64,16]", "256] x) => (float[64,256]")
 """Folding the weights of CHAIN saves everything; those of LOW_RANK would grow by half."""
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 def saved(tmp_path, text, **shapes):

@@ -22,11 +22,6 @@ from taso_opt.verify.verdict import Proved, Refuted
 HEAVY = ("cupy", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "z3")
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture(scope="module")
 def chain():
     """(x A) B with a thin B: folding the weights saves most of the work."""

@@ -6,7 +6,6 @@ from onnx import numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.errors import MismatchError
-from taso_opt.runtime import RuntimeProcess
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N,256] a, float[N,256] b, float[N,256] c, float[N,256] d) => (float[M,256] y)
@@ -14,17 +13,6 @@ g (float[N,256] a, float[N,256] b, float[N,256] c, float[N,256] d) => (float[M,2
 WRONG_BEYOND_ONE = """
 { p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)  e = Concat <axis = 0> (p, q, r, s)
   z = Shape <start = 0, end = 1> (a)  m = Sub(z, one)  t = Cast <to = 1> (m)  y = Add(e, t) }"""
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from onnx import numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.session import require_running
-from taso_opt.errors import RuntimeFailure, UncheckableError
+from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError
 from taso_opt.onnx_io import read_model, write_model
-from taso_opt.runtime import RunSettings, RuntimeProcess
+from taso_opt.runtime import RunSettings
 from taso_opt.spec import load_specs
 
 STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
@@ -17,17 +17,6 @@ g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d, int64[1] at) 
 { p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)
   y = Concat <axis = 0> (p, q, r, s)  z = Gather <axis = 0> (y, at) }"""
 QUICK = OptimizeSettings(budget=2.0)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 @pytest.fixture
@@ -48,11 +37,12 @@ def weight(*shape):
 
 def test_an_operator_that_the_runtime_lacks_is_refused_up_front_in_one_line(save, process):
     path = save(
-        '<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]> g (float[2] x) => (float[2] y)'
-        "{ h = com.example.Mystery(x)  y = Relu(h) }"
+        '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>'
+        "g (float r, int64 t, float[2] x, float[2] d, float[2] h) => (float[2] y, float[2] n)"
+        "{ z = Relu(x)  y, n = ai.onnx.preview.training.Adagrad(r, t, z, d, h) }"
     )
     before = path.read_bytes()
-    with pytest.raises(RuntimeFailure, match=r"expected ONNX Runtime to load .*model.onnx, found: .*Mystery") as caught:
+    with pytest.raises(RuntimeFailure, match=r"expected ONNX Runtime to load .*model.onnx, found: .*Adagrad") as caught:
         optimize_file(path, QUICK, process=process)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
@@ -143,20 +133,54 @@ def test_a_candidate_that_does_not_run_drops_out_and_the_record_says_so(save, pr
     assert record.warnings[0].startswith("a candidate was dropped: expected ONNX Runtime to load ")
 
 
-def test_a_loop_without_an_end_is_left_alone_when_the_time_for_the_check_is_over(save, process, monkeypatch):
+LIBRARY = """<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+g (float[4,64] x) => (float[4,16] y, float[4,16] z) <float[4,64] h>
+{ h = com.example.Mystery(x)  a = MatMul(h, v)  b = MatMul(a, w)  z = Relu(b)  y = com.example.Mystery(b) }"""
+"""One weight in place of two is much less to compute, and stands between two operators that nobody has."""
+
+CHAIN = {"v": weight(64, 256), "w": weight(256, 16)}
+
+
+def test_around_operators_whose_library_is_missing_the_rewritten_parts_are_checked_alone(save, process):
+    path = save(LIBRARY, **CHAIN)
+    record = optimize_file(path, QUICK, process=process)
+    assert record.result == "improved" and record.speedup.ratio > 1
+    assert [output.name for output in record.outputs] == ["z", "b"]
+    assert record.warnings[0].startswith("the whole model does not run here, so only its parts with known operators")
+    written = onnx.load(path.with_name("model.opt.onnx"))
+    assert [node.op_type for node in written.graph.node].count("MatMul") == 1
+    assert [node.domain for node in written.graph.node].count("com.example") == 2
+
+
+def test_a_wrong_rewriting_beside_a_missing_library_is_a_mismatch(save, process, monkeypatch):
+    path = save(LIBRARY, **CHAIN)
+
+    def wrong(model, plan):
+        made = onnx.ModelProto.FromString(path.read_bytes())
+        made.graph.initializer[0].CopyFrom(numpy_helper.from_array(2 * CHAIN["v"], "v"))
+        return made
+
+    monkeypatch.setattr("taso_opt.api.contest.rewritten", wrong)
+    with pytest.raises(MismatchError, match="candidate 1 does not compute what the model computes"):
+        optimize_file(path, QUICK, process=process)
+    assert not path.with_name("model.opt.onnx").exists()
+
+
+def test_what_stands_behind_a_loop_without_an_end_is_checked_alone(save, process, monkeypatch):
     monkeypatch.setattr("taso_opt.search.agreement.CHECK_LIMIT_S", 1.0)
     body = "g (int64 i, bool on, float[4,16] s) => (bool go, float[4,16] t) { go = Identity(on)  t = Relu(s) }"
     path = save(
         '<ir_version: 8, opset_import: ["" : 17]> g (float[4,64] x) => (float[4,16] y)'
         f"<int64 n = {{{2**62}}}, bool c = {{1}}> {{ a = MatMul(x, v)  b = MatMul(a, w)"
         f"  y = Loop(n, c, b) <body = {body}> }}",
-        v=weight(64, 256),
-        w=weight(256, 16),
+        **CHAIN,
     )
     record = optimize_file(path, QUICK, process=process)
-    assert record.result == "unchanged"
-    assert "within 1 s, found it still busy" in record.reason
-    assert path.with_name("model.opt.onnx").read_bytes() == path.read_bytes()
+    assert record.result == "improved"
+    assert [output.name for output in record.outputs] == ["b"]
+    assert "within 1 s, found it still busy" in record.warnings[0]
+    written = onnx.load(path.with_name("model.opt.onnx"))
+    assert [node.op_type for node in written.graph.node] == ["MatMul", "Loop"]
 
 
 def test_a_difference_in_a_model_that_quantizes_drops_the_candidate_and_is_no_mismatch(save, process, monkeypatch):

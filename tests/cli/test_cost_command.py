@@ -23,8 +23,8 @@ def test_show_prints_the_newest_costs_and_says_what_does_not_run(tmp_path, capsy
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == f"{tmp_path / 'costs.sqlite'}: 3 costs"
     assert sorted(" ".join(line.split()) for line in lines) == [
-        "1.500 us ± 0.200 Relu(x)",
-        "2.500 us ± 0.000 Relu(x)",
+        "1.500 µs ± 0.200 Relu(x)",
+        "2.500 µs ± 0.000 Relu(x)",
         "not runnable Exp(x)",
     ]
     assert len({line.index(line.split()[-1]) for line in lines}) == 1  # the units stand below each other

@@ -9,7 +9,6 @@ from threading import Thread
 
 import pytest
 
-import browser
 from pages import ROOT
 
 OVERFLOWING = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -33,17 +32,6 @@ def site(tmp_path_factory):
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    program = browser.find()
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("expected a Chromium to open pages in, found none: run `make browser`")
-        pytest.skip("no Chromium is installed to open pages in; `make browser` finds or installs one")
-    with browser.opened(program) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("width", [1280, 390])

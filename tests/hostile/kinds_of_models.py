@@ -70,9 +70,7 @@ def an_operator_that_onnx_does_not_have(folder: Path) -> str:
     return RELU.replace("Relu(x)", "NoSuchOperator(x)")
 
 
-@kind(
-    4, "expected ONNX Runtime to load {folder}/model.onnx, found: …com.strange:Op(-1) is not a registered function/op"
-)
+@kind(0, "")
 def an_operator_of_a_domain_that_nobody_knows(folder: Path) -> str:
     return RELU.replace('"" : 17', '"" : 17, "com.strange" : 1').replace("Relu(x)", "com.strange.Op(x)")
 

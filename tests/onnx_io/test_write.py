@@ -331,6 +331,15 @@ def test_absent_optional_inputs_and_outputs_stay_absent(read, run):
     assert list(result.graph.node[2].output) == ["", "h"]
 
 
+def test_a_number_that_a_spelling_adds_leaves_a_scalar_a_scalar(read, run):
+    model = read(HEAD + "g (float x) => (float y) { a = Abs(x)  r = Reciprocal(a)  y = Tanh(r) }")
+    power = model.builder.Pow(term_of(model, "a"), exponent=(-1, 1))
+    result = write_model(model, rewritten(model, {term_of(model, "r"): power}))
+    assert types_of(result) == ["Abs", "Pow", "Tanh"]
+    found = run(result, {"x": np.array(-2, np.float32)})["y"]
+    assert found.shape == () and np.allclose(found, np.tanh(0.5))
+
+
 def test_a_product_of_constants_is_folded_in_double_precision(read):
     text = HEAD + "g (float[2,3] x) => (float[2,4] y) { a = MatMul(x, v)  y = MatMul(a, w) }"
     model = read(text, {"v": (3, 4), "w": (4, 4)})

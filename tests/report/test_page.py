@@ -71,8 +71,8 @@ def test_an_improvement_is_told_with_its_figures():
     assert "model.opt.onnx" in page.sections["answer"]
     assert "output 0 does not react" in page.sections["answer"]
     figures = said(page.sections["latency"])
-    assert "before: 2.447 ± 0.077 ms" in figures
-    assert "after: 1.698 ± 0.065 ms" in figures
+    assert "before: 2.447 ms ± 0.077" in figures
+    assert "after: 1.698 ms ± 0.065" in figures
     assert "speed-up: 1.470 (1.400 to 1.580)" in figures
     assert "A/A control: 1.002 (0.946 to 1.073)" in figures
     assert "Conv + Add + Relu" in page.sections["costs"]

@@ -3,11 +3,8 @@
 Without a Chromium these tests are skipped, but not where CI is set: there `make browser` has to have found one.
 """
 
-import os
-
 import pytest
 
-import browser
 from sample_reports import SAMPLES
 from taso_opt.report.page import render_html, render_summary
 
@@ -51,17 +48,6 @@ CONTRASTS = """() => {
         });
 }"""
 """For each element with text its contrast with its ground, as the WCAG defines it; 4.5 is legible."""
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    program = browser.find()
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("expected a Chromium to open pages in, found none: run `make browser`")
-        pytest.skip("no Chromium is installed to open pages in; `make browser` finds or installs one")
-    with browser.opened(program) as opened:
-        yield opened
 
 
 @pytest.fixture

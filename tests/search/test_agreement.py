@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from taso_opt.errors import RuntimeFailure, UncheckableError
+from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.runtime import RunSettings
 from taso_opt.search.agreement import CONTRADICTION, agreement
 
@@ -14,14 +14,20 @@ BASE = np.linspace(-1, 1, 8).astype(np.float32)
 def judged(monkeypatch):
     """The agreement of models with the first one, given the outputs of each, None for one that does not run."""
 
-    def judge(outputs, plain=None, singles=False):
+    def judge(outputs, plain=None, singles=False, exact=None):
         def run(process, model, feeds, settings, optimization, timeout_s):
             value = plain if optimization == "none" and plain is not None else outputs[model]
             if value is None:
                 raise RuntimeFailure(f"expected ONNX Runtime to run {model}, found: trouble")
             return [[value + number] for number in range(len(feeds))]
 
+        def run_doubles(process, model, feeds, settings, timeout_s):
+            if exact is None:
+                raise UnsupportedError("expected at most some bytes of weights for a copy in float64, found more")
+            return [[exact + number] for number in range(len(feeds))]
+
         monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
+        monkeypatch.setattr("taso_opt.search.agreement.run_in_doubles", run_doubles)
         names = list(outputs)
         return [agreement(None, names[0], other, [{}, {}], RunSettings(), singles) for other in names[1:]]
 
@@ -62,3 +68,20 @@ def test_doubles_made_of_singles_are_judged_as_singles(judged):
     (lenient,) = judged(models, singles=True)
     assert strict.reasons and "at most 1e-09" in strict.reasons[0]
     assert not lenient.reasons
+
+
+def test_a_candidate_that_is_about_as_near_to_exact_values_as_the_original_agrees_with_a_warning(judged):
+    exact = BASE.astype(np.float64)
+    models = {"model": BASE + np.float32(1e-3), "other side": BASE - np.float32(1.5e-3), "far": BASE - np.float32(9e-3)}
+    near, far = judged(models, plain=BASE + np.float32(1e-3), exact=exact)
+    assert not near.reasons and not near.failure
+    assert near.max_abs == pytest.approx(2.5e-3, rel=1e-3)
+    assert near.comparisons[0].outputs[0].tolerance >= near.max_rel
+    assert near.warnings[-1].startswith("output 0 differs from the original's by more than the tolerance, but its ")
+    assert far.reasons and far.warnings == near.warnings[:-1]
+
+
+def test_exact_values_that_are_far_from_the_original_excuse_nothing(judged):
+    models = {"model": BASE + np.float32(0.1), "candidate": BASE + np.float32(0.2)}
+    (found,) = judged(models, exact=BASE.astype(np.float64))
+    assert found.reasons

@@ -102,3 +102,25 @@ def test_an_array_file_that_is_none_is_refused(tmp_path):
     (tmp_path / "x.npy").write_bytes(b"hello")
     with pytest.raises(InvalidInputError, match=r"expected an \.npy file of an array, found .*x\.npy"):
         read_samples(tmp_path, INPUTS)
+
+
+@pytest.mark.parametrize(
+    "shape", ["(", "(1000000000000,), }", "-" * 5000 + "1, }", "(-5,), }"], ids=["cut", "huge", "deep", "negative"]
+)
+def test_an_array_file_whose_header_is_wrong_is_refused(shape, tmp_path):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}\n".encode()
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(48))
+    with pytest.raises(InvalidInputError, match=r"expected an \.npy file of an array, found .*x\.npy: ") as caught:
+        read_samples(tmp_path, INPUTS)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("place", "value"), [(8, 1), (10, 99)], ids=["encrypted", "packed in an unknown way"])
+def test_an_archive_that_cannot_be_unpacked_is_refused(place, value, tmp_path):
+    np.savez(tmp_path / "s.npz", x=X)
+    content = bytearray((tmp_path / "s.npz").read_bytes())
+    content[content.index(b"PK\x01\x02") + place] = value
+    content[place - 2] = value
+    (tmp_path / "s.npz").write_bytes(content)
+    with pytest.raises(InvalidInputError, match=r"expected an \.npz file of arrays, found .*s\.npz: "):
+        read_samples(tmp_path / "s.npz", INPUTS)
