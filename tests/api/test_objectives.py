@@ -41,8 +41,8 @@ def chain(tmp_path):
 
 @pytest.fixture
 def low_rank(tmp_path):
-    """x A B of rank 170: folded it has as many operations as before but a fifth fewer launches' worth of weights."""
-    return saved(tmp_path, LOW_RANK, a=(256, 80), b=(80, 256))
+    """x A B of rank 40: folded it is one product in place of two, of three times the work and weights."""
+    return saved(tmp_path, LOW_RANK, a=(256, 40), b=(40, 256))
 
 
 def parts(record):
@@ -67,7 +67,7 @@ def test_each_objective_is_counted_reached_and_reported(objective, before, after
 
 
 def test_a_result_by_another_objective_is_not_slower_unless_that_is_allowed(low_rank, process):
-    """One launch in place of two, but more than one and a half times the work."""
+    """One launch in place of two, but three times the work."""
     strict = optimize_file(low_rank, OptimizeSettings(objective="launches", budget=5), process=process)
     assert strict.result == "unchanged" and "--allow-slower" in strict.reason
     assert low_rank.read_bytes() == low_rank.with_name("model.opt.onnx").read_bytes()
@@ -81,11 +81,11 @@ def test_a_limit_on_the_size_keeps_the_model_small(low_rank, process):
     settings = OptimizeSettings(objective="launches", max_size_growth=10, allow_slower=True, budget=5)
     record = optimize_file(low_rank, settings, process=process)
     assert (record.result, record.reason) == ("unchanged", "no rewriting within the limits is better by the objective")
-    grown = OptimizeSettings(objective="launches", max_size_growth=70, allow_slower=True, force=True, budget=5)
+    grown = OptimizeSettings(objective="launches", max_size_growth=250, allow_slower=True, force=True, budget=5)
     record = optimize_file(low_rank, grown, process=process)
     assert record.result == "improved"
-    assert record.bytes_added == 4 * (256 * 256 - 2 * 256 * 80)
-    assert parts(record)["weights"] == (4 * 2 * 256 * 80, 4 * 256 * 256)
+    assert record.bytes_added == 4 * (256 * 256 - 2 * 256 * 40)
+    assert parts(record)["weights"] == (4 * 2 * 256 * 40, 4 * 256 * 256)
 
 
 def test_a_model_above_the_memory_limit_is_brought_below_it(chain, process):
