@@ -17,7 +17,8 @@ from fractions import Fraction
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, children
 from taso_opt.core.types import FLOATS
-from taso_opt.cost.regions import has_seed, regions
+from taso_opt.cost.regions import regions
+from taso_opt.cost.unit_text import UnitText
 from taso_opt.spec.builder import OPAQUE, Builder
 
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
@@ -47,7 +48,7 @@ class UnitFinder:
 
     def __init__(self, builder: Builder, value_of: ValueOf = literal_value) -> None:
         """`value_of` tells the value of a constant of one element: what is fused may depend on it."""
-        self._builder, self._value_of = builder, value_of
+        self.builder, self._value_of = builder, value_of
         self._constant: dict[Term, bool] = {}
         self._costed: dict[Apply, bool] = {}
         self._depth: dict[Term, int] = {}
@@ -63,7 +64,7 @@ class UnitFinder:
         merged = regions(
             list(reversed(live)),
             list(found.values()),
-            self._builder,
+            self.builder,
             below=lambda term: self._depth_of(term) if term in boundary else None,
         )
         return [self._unit(members, uses) for members in merged]
@@ -125,36 +126,8 @@ class UnitFinder:
         roots = tuple(one for one in members if isinstance(one, Apply) and uses[one] > inside[one])
         place = roots, tuple(members)
         if place not in self._units:
-            self._units[place] = Unit(self._key(roots, frozenset(members)), roots, frozenset(members))
+            self._units[place] = Unit(UnitText(self, frozenset(members)).of(roots), roots, frozenset(members))
         return self._units[place]
-
-    def _key(self, roots: Sequence[Apply], members: frozenset[Term]) -> str:
-        """The unit as text: operators, attributes, operand types, which operands are weights and which are shared."""
-        names: dict[Term, str] = {}
-        spelt: dict[Term, str] = {}
-        seeded = has_seed(members)
-
-        def spell(term: Term) -> str:
-            if term in spelt:
-                return spelt[term]
-            if term in members and isinstance(term, Apply):
-                attributes = "".join(f";{name}={value}" for name, value in sorted(self._attributes(term).items()))
-                text = f"{term.operator}({','.join(map(spell, term.args))}{attributes})"
-                spelt[term] = f"#{len(spelt)}"
-                return text
-            number = self.number(term) if seeded else None
-            if number is not None:
-                return str(number)
-            if term not in names:
-                kind = self._builder.type(term)
-                letter = "w" if self.is_constant(term) else "x"
-                names[term] = f"{letter}{len(names)}:{kind.dtype}{kind}"
-            return names[term]
-
-        return " ".join(map(spell, roots))
-
-    def _attributes(self, term: Apply) -> dict[str, object]:
-        return dict(self._builder.bound_attributes(term))
 
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only: it is folded ahead of time and costs nothing."""
@@ -178,16 +151,16 @@ class UnitFinder:
 
     def rank(self, term: Term) -> int:
         """The number of axes of a term."""
-        return self._builder.type(term).rank
+        return self.builder.type(term).rank
 
     def elements(self, term: Term) -> int | None:
         """The number of elements of a term."""
-        return self._builder.type(term).elements
+        return self.builder.type(term).elements
 
     def _is_costed(self, term: Apply) -> bool:
         known = self._costed.get(term)
         if known is None:
-            types = () if term.operator in FREE else self._builder.types(term)
+            types = () if term.operator in FREE else self.builder.types(term)
             known = bool(types) and all(kind.is_static and kind.dtype in FLOATS for kind in types)
             self._costed[term] = known
         return known

@@ -116,3 +116,14 @@ def test_a_long_chain_is_cut_without_recursion():
     for _ in range(3000):
         term = op.Tanh(op.Sigmoid(term))
     assert len(UnitFinder(op).units([term])) == 6000
+
+
+def test_a_unit_has_one_text_whatever_order_its_operands_happen_to_have():
+    op, texts, orders = load_specs().builder(), set(), set()
+    for name in "abcdefgh":
+        rows, bias = tensor(Var, name, 1, 6, 8), tensor(Const, f"w{name}", 8)
+        value = op.Mul(op.Add(rows, bias), op.Erf(op.Add(bias, rows)))
+        texts.update(keys(op, [value]))
+        orders.add(tuple(type(operand).__name__ for operand in (*value.args, *op.Add(rows, bias).args)))
+    assert len(orders) > 1
+    assert texts == {"Mul(Add(x0:float32[1, 6, 8],w1:float32[8]),Erf(#0))"}
