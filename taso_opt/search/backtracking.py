@@ -23,6 +23,13 @@ MEANINGFUL_GAIN = 0.002
 NOISE = 0.02
 """Measured costs of units differ by as much from one measurement to the next."""
 
+DETOUR = 0.01
+"""By which share of its cost a graph stands further behind for each step that led to nothing better.
+
+Steps that change nothing, as an activation before or behind a reshape, can be taken in any number and order; a step
+that costs a little and opens the way to much must not wait for all of these.
+"""
+
 MOST_WORK, WORTH_MEASURING = 4, 1_000_000
 """How many times the multiplications of what it replaces a change may take, beside a million, to be measured."""
 
@@ -50,7 +57,7 @@ class BacktrackingSearch:
     ) -> None:
         self._builder, self._rewriter, self._cost = builder, rewriter, cost
         self._admissible, self._alpha, self._limits = admissible, alpha, limits
-        self._queue: list[tuple[float, int, Plan, Move | None]] = []
+        self._queue: list[tuple[float, int, float, int, Plan, Move | None]] = []
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
         self._units: dict[tuple[tuple[Term, ...], frozenset[Term]], Sequence[Any]] = {}
@@ -63,7 +70,7 @@ class BacktrackingSearch:
         """
         original = Plan(outputs, self._cost.cost(outputs))
         patience, kept, history = Patience(self._limits), Shortlist(original), History()
-        self._push(original.cost, original, None)
+        self._push(original.cost, original, None, 0)
 
         def heard(best: Plan, expanded: int) -> None:
             history.note(SearchPoint(patience.seconds, len(self._seen), expanded, best.cost))
@@ -82,13 +89,15 @@ class BacktrackingSearch:
 
     def _explore(self, original: Plan, patience: Patience, kept: Shortlist, heard: Progress) -> None:
         while self._queue and not patience.exhausted():
-            predicted, _, parent, move = heapq.heappop(self._queue)
+            _, _, predicted, detour, parent, move = heapq.heappop(self._queue)
             if move is not None and self._is_ruled_out(predicted, kept.best):
                 continue
             # 1. Build the graph that the move leads to, unless it was seen; cost it exactly.
             plan = self._take(parent, move)
             if plan is None:
                 continue
+            if plan.cost < parent.cost * (1 - MEANINGFUL_GAIN):
+                detour = 0
             # 2. Keep it when it is the best so far, of all or of its kind; drop it when alpha rules it out.
             if plan.cost < kept.best.cost * (1 - MEANINGFUL_GAIN):
                 patience.renew()
@@ -99,29 +108,30 @@ class BacktrackingSearch:
             patience.spend()
             heard(kept.best, patience.expanded)
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
-            patience.work(self._expand(plan, original, kept, partial(patience.is_beyond, end)))
+            patience.work(self._expand(plan, detour, plan is original, kept, partial(patience.is_beyond, end)))
 
-    def _expand(self, plan: Plan, original: Plan, kept: Shortlist, expired: Callable[[], bool]) -> int:
-        """Queue the moves from a graph; how much work that was."""
+    def _expand(self, plan: Plan, detour: int, is_original: bool, kept: Shortlist, expired: Callable[[], bool]) -> int:
+        """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
         here = Neighbourhood(plan.outputs, self._cost.groups(plan.outputs), self._builder.rebuild)
         single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, expired)
-        if plan is original:
+        if is_original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             for move in joint:
                 simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
-                    self._push(simple.cost, simple, None)
+                    self._push(simple.cost, simple, None, 0)
         for move in (*single, *joint):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
-                self._push(plan.cost + move.change, plan, move)
+                self._push(plan.cost + move.change, plan, move, detour + 1)
         return len(here.terms) + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
         return cost >= self._alpha * best.cost
 
-    def _push(self, predicted: float, plan: Plan, move: Move | None) -> None:
-        heapq.heappush(self._queue, (predicted, next(self._order), plan, move))
+    def _push(self, predicted: float, plan: Plan, move: Move | None, detour: int) -> None:
+        place = predicted * (1 + DETOUR * detour)
+        heapq.heappush(self._queue, (place, next(self._order), predicted, detour, plan, move))
 
     def _take(self, parent: Plan, move: Move | None) -> Plan | None:
         if move is None:
