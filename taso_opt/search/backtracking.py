@@ -9,7 +9,7 @@ from itertools import count
 from math import inf
 from typing import Any
 
-from taso_opt.core.term import Term
+from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import LocalChange, Move, Neighbourhood, moves_from
@@ -23,12 +23,15 @@ MEANINGFUL_GAIN = 0.002
 NOISE = 0.02
 """Measured costs of units differ by as much from one measurement to the next."""
 
-DETOUR = 0.01
+DETOUR = 0.02
 """By which share of its cost a graph stands further behind for each step that led to nothing better.
 
 Steps that change nothing, as an activation before or behind a reshape, can be taken in any number and order; a step
 that costs a little and opens the way to much must not wait for all of these.
 """
+
+TRACE = 1e-10
+"""Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
 
 MOST_WORK, WORTH_MEASURING = 4, 1_000_000
 """How many times the multiplications of what it replaces a change may take, beside a million, to be measured."""
@@ -117,11 +120,11 @@ class BacktrackingSearch:
         if is_original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             for move in joint:
-                simple = self._built(plan, move)
+                simple = self._built(plan, move) if move.change < 0 else None
                 if simple is not None:
                     kept.add(simple)
                     self._push(simple.cost, simple, None, 0)
-        for move in (*single, *joint):
+        for move in (*joint, *single):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, plan, move, detour + 1)
         return len(here.terms) + len(single) + len(joint)
@@ -159,7 +162,7 @@ class BacktrackingSearch:
         """The change of cost of each local change; everything not yet measured is measured in one batch.
 
         What multiplies many times as much as what it replaces is not worth measuring: it costs infinity. A difference
-        within the noise of measured costs is none.
+        within the noise of measured costs is none, but for a trace where fewer operators are left.
         """
         removed = [self._units_of(change.removed, change.dead, change.kept) for change in changes]
         added = [self._units_of(change.added, change.born, change.kept) for change in changes]
@@ -170,8 +173,8 @@ class BacktrackingSearch:
         pairs = [pair for pair, worth in zip(zip(removed, added, strict=True), hopeful, strict=True) if worth]
         self._cost.prepare(unit for pair in pairs for units in pair for unit in units)
         return [
-            _difference(self._sum(old), self._sum(new)) if worth else inf
-            for old, new, worth in zip(removed, added, hopeful, strict=True)
+            (_difference(self._sum(old), self._sum(new)) or _trace(change)) if worth else inf
+            for change, old, new, worth in zip(changes, removed, added, hopeful, strict=True)
         ]
 
     def _units_of(self, outputs: tuple[Term, ...], inner: frozenset[Term], kept: Collection[Term]) -> Sequence[Any]:
@@ -187,6 +190,11 @@ class BacktrackingSearch:
 
     def _sum(self, units: Sequence[Any]) -> float:
         return sum(self._cost.known(unit) or 0.0 for unit in units)
+
+
+def _trace(change: LocalChange) -> float:
+    saved = sum(isinstance(term, Apply) for term in change.dead) - sum(isinstance(term, Apply) for term in change.born)
+    return -TRACE * max(saved, 0)
 
 
 def _difference(old: float, new: float) -> float:

@@ -178,6 +178,7 @@ def moves_from(
 ) -> tuple[list[Move], list[Move]]:
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
+    What one rule changes everywhere without a change of cost is a joint move as well, since gains may wait behind it.
     With sequences, those short sequences of steps that fold weights and gain as a whole are moves too. A graph of
     thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
@@ -188,11 +189,16 @@ def moves_from(
         sequences = [here.local_change(*sequence) for sequence in found]
         priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
-    by_rule: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}
-    for move, change in gains:
-        by_rule.setdefault(tuple(id(step.rule) for step in move.steps), []).append((move, change))
-    joint = [combined(group) for group in (*by_rule.values(), gains)]
+    level = [(move, change) for move, change in priced if move.change == 0 and len(move.steps) == 1]
+    joint = [combined(group) for group in (*_by_rule(gains), gains, *_by_rule(level))]
     return [move for move, _ in priced], [move for move in joint if move is not None]
+
+
+def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
+    groups: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}
+    for move, change in moves:
+        groups.setdefault(tuple(id(step.rule) for step in move.steps), []).append((move, change))
+    return groups.values()
 
 
 def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, LocalChange]]:
