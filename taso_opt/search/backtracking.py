@@ -71,8 +71,9 @@ class BacktrackingSearch:
         An interrupt (Ctrl-C) ends the search like a limit does once something better than the original is found;
         before that it is raised.
         """
+        patience, history = Patience(self._limits), History()
         original = Plan(outputs, self._cost.cost(outputs))
-        patience, kept, history = Patience(self._limits), Shortlist(original), History()
+        kept = Shortlist(original)
         self._push(original.cost, original, None, 0)
 
         def heard(best: Plan, expanded: int) -> None:
