@@ -214,16 +214,16 @@ def runtime_cases(library: SpecLibrary, name: str) -> Iterator[Case]:
 def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> list[Apply]:
     builder = library.builder()
     found: dict[Apply, None] = {}
+    defined = library.operators[name].defined  # by one definition, where others occur in several axioms
     for axiom in (*library.axioms.values(), *library.definitions.values()):
         for instance in axiom.instances(builder):
             roots = (*instance.left, *instance.right)
             if not any(isinstance(term, Apply) and term.operator == name for term in postorder(roots)):
                 continue
-            for concrete in random_instances(builder, roots, 1, generator, "float32"):
+            for concrete in random_instances(builder, roots, CASES if defined else 1, generator, "float32"):
                 for term in postorder(concrete):
                     if isinstance(term, Apply) and term.operator == name:
                         shapes = [builder.type(argument).shape for argument in term.args]
-                        defined = library.operators[name].defined
                         operands = [_operand(at, shape, defined) for at, shape in enumerate(shapes)]
                         found[builder.apply(name, operands, dict(term.attributes))] = None
     return list(found)
