@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from taso_opt.core.rule import Rule
+from taso_opt.core.rule import Certificate, Rule
 from taso_opt.core.term import Apply, Item, Term, children, postorder
 from taso_opt.rewrite.renaming import Renaming, correspondences
 from taso_opt.spec.builder import Builder
@@ -33,8 +34,16 @@ def paired(rules: Iterable[Rule], builder: Builder) -> Iterator[Rule]:
         for twin in seconds[_key(source), _key(target)]:
             if _says(twin, source, target, builder):
                 outputs = (*rule.source, source), (*rule.target, target)
-                yield Rule(*outputs, rule.name, max(rule.fp_class, twin.fp_class), rule.certificate)
+                yield Rule(*outputs, rule.name, max(rule.fp_class, twin.fp_class), _of_both(rule, twin))
                 break
+
+
+def _of_both(rule: Rule, twin: Rule) -> Certificate | None:
+    """The certificate of the first rule with the axioms of the second beside its own."""
+    if rule.certificate is None or twin.certificate is None:
+        return None
+    axioms = dict.fromkeys((*rule.certificate.axioms, *twin.certificate.axioms))
+    return replace(rule.certificate, axioms=tuple(axioms))
 
 
 def _parts(rule: Rule) -> set[int]:
