@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,6 +24,7 @@ class Weights:
 
     tensors: Mapping[str, TensorProto]
     folder: Path
+    _numbers: dict[str, Fraction | None] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, name: str) -> Array:
         """The value of a constant; large external data is mapped, not read. KeyError when there is no such constant."""
@@ -41,10 +42,10 @@ class Weights:
 
     def number(self, name: str) -> Fraction | None:
         """The value of a constant of one finite float as the simplest fraction that rounds to it, else None."""
-        value = self.small(name)
-        if value is None or value.size != 1 or value.dtype.kind != "f" or not np.isfinite(value).all():
-            return None
-        return simplest_fraction(value)
+        if name not in self._numbers:
+            value = self.small(name)
+            self._numbers[name] = None if value is None else _only_number(value)
+        return self._numbers[name]
 
     def content(self, name: str) -> tuple[object, ...] | None:
         """A key that equal small constants share, None for large ones."""
@@ -52,6 +53,12 @@ class Weights:
         if value is None:
             return None
         return self.tensors[name].data_type, value.shape, value.tobytes()
+
+
+def _only_number(value: Array) -> Fraction | None:
+    if value.size != 1 or value.dtype.kind != "f" or not np.isfinite(value).all():
+        return None
+    return simplest_fraction(value)
 
 
 def collect_weights(graph: GraphProto, folder: Path) -> Weights:

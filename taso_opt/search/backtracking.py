@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from math import inf
 from typing import Any
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Term, operator_count
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.neighbourhood import LocalChange, Move, Neighbourhood, moves_from
+from taso_opt.search.neighbourhood import Expired, LocalChange, Move, Neighbourhood, moves_from
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
@@ -29,6 +30,17 @@ DETOUR = 0.02
 Steps that change nothing, as an activation before or behind a reshape, can be taken in any number and order; a step
 that costs a little and opens the way to much must not wait for all of these.
 """
+
+BEARABLE = 0.02
+"""By which share one rule, applied everywhere at once, may make a graph worse to be looked at for what it opens."""
+
+FEWER = 0.1
+"""The power of the number of operators with which a graph's place in the queue grows: where costs are close, the graph
+with fewer operators has more gains before it, and the runtime's overhead behind it."""
+
+JOINT, ANOTHER_PLACE = 0.25, 0.1
+"""Of how many steps a move counts as a detour: joint ones are few and lead far, and what a rule does at one place says
+most of what it does at another."""
 
 TRACE = 1e-10
 """Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
@@ -60,7 +72,7 @@ class BacktrackingSearch:
     ) -> None:
         self._builder, self._rewriter, self._cost = builder, rewriter, cost
         self._admissible, self._alpha, self._limits = admissible, alpha, limits
-        self._queue: list[tuple[float, int, float, int, Plan, Move | None]] = []
+        self._queue: list[tuple[float, int, float, float, Plan, Move | None]] = []
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
         self._units: dict[tuple[tuple[Term, ...], frozenset[Term]], Sequence[Any]] = {}
@@ -74,7 +86,7 @@ class BacktrackingSearch:
         patience, history = Patience(self._limits), History()
         original = Plan(outputs, self._cost.cost(outputs))
         kept = Shortlist(original)
-        self._push(original.cost, original, None, 0)
+        self._push(original.cost, operator_count(outputs), original, None, 0)
 
         def heard(best: Plan, expanded: int) -> None:
             history.note(SearchPoint(patience.seconds, len(self._seen), expanded, best.cost))
@@ -114,27 +126,29 @@ class BacktrackingSearch:
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
             patience.work(self._expand(plan, detour, plan is original, kept, partial(patience.is_beyond, end)))
 
-    def _expand(self, plan: Plan, detour: int, is_original: bool, kept: Shortlist, expired: Callable[[], bool]) -> int:
+    def _expand(self, plan: Plan, detour: float, is_original: bool, kept: Shortlist, expired: Expired) -> int:
         """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
         here = Neighbourhood(plan.outputs, self._cost.groups(plan.outputs), self._builder.rebuild)
-        single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, expired)
+        bearable = BEARABLE * plan.cost
+        single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, bearable, expired)
         if is_original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             for move in joint:
                 simple = self._built(plan, move) if move.change < 0 else None
                 if simple is not None:
                     kept.add(simple)
-                    self._push(simple.cost, simple, None, 0)
-        for move in (*joint, *single):
+                    self._push(simple.cost, operator_count(simple.outputs), simple, None, 0)
+        operators = operator_count(plan.outputs)
+        for move, length in _lengths(joint, single):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
-                self._push(plan.cost + move.change, plan, move, detour + 1)
+                self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length)
         return len(here.terms) + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
         return cost >= self._alpha * best.cost
 
-    def _push(self, predicted: float, plan: Plan, move: Move | None, detour: int) -> None:
-        place = predicted * (1 + DETOUR * detour)
+    def _push(self, predicted: float, operators: int, plan: Plan, move: Move | None, detour: float) -> None:
+        place = predicted * (1 + DETOUR * detour) * operators**FEWER
         heapq.heappush(self._queue, (place, next(self._order), predicted, detour, plan, move))
 
     def _take(self, parent: Plan, move: Move | None) -> Plan | None:
@@ -193,9 +207,19 @@ class BacktrackingSearch:
         return sum(self._cost.known(unit) or 0.0 for unit in units)
 
 
+def _lengths(joint: Iterable[Move], single: Iterable[Move]) -> Iterator[tuple[Move, float]]:
+    """The moves, with how long a detour each is where it does not pay at once."""
+    for move in joint:
+        yield move, JOINT
+    places: Counter[int] = Counter()
+    for move in single:
+        rule = id(move.steps[0].rule)
+        yield move, 1 + ANOTHER_PLACE * places[rule]
+        places[rule] += 1
+
+
 def _trace(change: LocalChange) -> float:
-    saved = sum(isinstance(term, Apply) for term in change.dead) - sum(isinstance(term, Apply) for term in change.born)
-    return -TRACE * max(saved, 0)
+    return -TRACE * max(change.saved, 0)
 
 
 def _difference(old: float, new: float) -> float:

@@ -21,11 +21,15 @@ Expired = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Move:
-    """Steps taken at once or one after the other, what they replace in all, and the predicted change in seconds."""
+    """Steps taken at once or one after the other, what they replace in all, and what is predicted to change.
+
+    `change` is in seconds, `saved` says how many operators fewer there are.
+    """
 
     steps: tuple[Step, ...]
     replacements: Replacements
     change: float
+    saved: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,15 @@ class LocalChange:
     added: tuple[Term, ...]
     dead: frozenset[Term]
     born: frozenset[Term]
+
+    @property
+    def saved(self) -> int:
+        """How many operators fewer there are."""
+        return _operators(self.dead) - _operators(self.born)
+
+
+def _operators(terms: Iterable[Term]) -> int:
+    return sum(isinstance(term, Apply) for term in terms)
 
 
 class Neighbourhood:
@@ -167,18 +180,24 @@ def combined(moves: Sequence[tuple[Move, LocalChange]]) -> Move | None:
         return None
     steps = tuple(step for move in taken for step in move.steps)
     replacements = tuple(pair for move in taken for pair in move.replacements)
-    return Move(steps, replacements, sum(move.change for move in taken))
+    return Move(steps, replacements, sum(move.change for move in taken), sum(move.saved for move in taken))
 
 
 Pricing = Callable[[Sequence[LocalChange]], list[float]]
 
 
 def moves_from(
-    here: Neighbourhood, rewriter: Rewriter, price: Pricing, with_sequences: bool, expired: Expired = lambda: False
+    here: Neighbourhood,
+    rewriter: Rewriter,
+    price: Pricing,
+    with_sequences: bool,
+    bearable: float = 0.0,
+    expired: Expired = lambda: False,
 ) -> tuple[list[Move], list[Move]]:
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
-    What one rule changes everywhere without a change of cost is a joint move as well, since gains may wait behind it.
+    What one rule changes everywhere without a change of cost, or for no more than `bearable` seconds in all, is a joint
+    move as well, since gains may wait behind it.
     With sequences, those short sequences of steps that fold weights and gain as a whole are moves too. A graph of
     thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
@@ -189,9 +208,11 @@ def moves_from(
         sequences = [here.local_change(*sequence) for sequence in found]
         priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
-    level = [(move, change) for move, change in priced if move.change == 0 and len(move.steps) == 1]
-    joint = [combined(group) for group in (*_by_rule(gains), gains, *_by_rule(level))]
-    return [move for move, _ in priced], [move for move in joint if move is not None]
+    others = [(move, change) for move, change in priced if 0 <= move.change <= bearable and len(move.steps) == 1]
+    level = [(move, change) for move, change in others if move.change == 0]
+    groups = (*_by_rule(gains), gains, *_by_rule(level), *_by_rule(others))
+    joint = dict.fromkeys(move for move in map(combined, groups) if move is not None and move.change <= bearable)
+    return [move for move, _ in priced], list(joint)
 
 
 def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
@@ -203,7 +224,7 @@ def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[M
 
 def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, LocalChange]]:
     return [
-        (Move(change.steps, change.replacements, cost), change)
+        (Move(change.steps, change.replacements, cost, change.saved), change)
         for change, cost in zip(changes, price(changes), strict=True)
     ]
 

@@ -23,13 +23,15 @@ class Plan:
 class SearchLimits:
     """When to stop: seconds and expanded graphs in all, expanded graphs and work since the last improvement.
 
-    Work is counted in terms looked at and moves judged, not in seconds: where a search ends must not depend on how busy
-    the machine is. Only `budget` is in seconds, and what it cuts is reported as cut by it.
+    Work ends a search only after `least_patience` graphs, so that the largest models get somewhere too. It is counted
+    in terms looked at and moves judged, not in seconds: where a search ends must not depend on how busy the machine is.
+    Only `budget` is in seconds, and what it cuts is reported as cut by it.
     """
 
     budget: float = 60.0
     expansions: int = 2000
     patience: int = 60
+    least_patience: int = 14
     patience_work: int = 20_000
 
 
@@ -144,6 +146,10 @@ class Patience:
             self.reason = "budget"
         elif self.expanded >= self._limits.expansions:
             self.reason = "expansions"
-        elif self._since >= self._limits.patience or (self._since and self._work >= self._limits.patience_work):
+        elif self._since >= self._limits.patience or self._has_worked_enough():
             self.reason = "patience"
         return self.reason != "exhausted"
+
+    def _has_worked_enough(self) -> bool:
+        limits = self._limits
+        return self._since >= min(limits.least_patience, limits.patience) and self._work >= limits.patience_work

@@ -30,14 +30,15 @@ def test_processes_with_other_hash_seeds_write_the_same_files_byte_for_byte(netw
 
 def test_how_long_a_search_waits_for_a_gain_does_not_depend_on_the_clock(monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: 0.0)
-    patience = Patience(SearchLimits(budget=60.0, patience=100, patience_work=1000))
+    limits = SearchLimits(budget=60.0, patience=100, least_patience=3, patience_work=1000)
+    patience = Patience(limits)
     for _ in range(3):
         patience.spend()
         patience.work(400)
     assert patience.exhausted()
     assert patience.reason == "patience"
     monkeypatch.setattr("time.monotonic", lambda: 50.0)
-    patience = Patience(SearchLimits(budget=60.0, patience=100, patience_work=1000))
+    patience = Patience(limits)
     patience.spend()
     patience.work(999)
     monkeypatch.setattr("time.monotonic", lambda: 105.0)
@@ -46,3 +47,13 @@ def test_how_long_a_search_waits_for_a_gain_does_not_depend_on_the_clock(monkeyp
     patience.spend()
     patience.work(999)
     assert not patience.exhausted()
+
+
+def test_a_large_graph_does_not_end_a_search_before_the_least_patience():
+    patience = Patience(SearchLimits(patience=5, least_patience=3, patience_work=1000))
+    for expanded in range(1, 4):
+        assert not patience.exhausted()
+        patience.spend()
+        patience.work(5000)
+    assert patience.exhausted()
+    assert expanded == 3
