@@ -136,7 +136,8 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
         measurer = Measurer(process, RUN, probe(process), weight_bytes(model))
         cost = CostModel(load_specs().builder(model.bindings), table, measurer, model.opset)
         graphs = list(random_graphs(model, rewrites, seconds))
-        cost.prepare(unit for graph in (model.graph.outputs, *graphs) for unit in cost.units(graph))
+        for graph in (model.graph.outputs, *graphs):
+            cost.cost(graph)
         points, noises = list[Point](), [1.0]
         for start in range(0, len(graphs), AT_ONCE):
             batch = graphs[start : start + AT_ONCE]
@@ -183,8 +184,8 @@ def timed(
 
 def added(cost: CostModel, before: Sequence[Term], after: Sequence[Term]) -> tuple[str, ...]:
     """The kernels that a rewritten graph has more than the original, by their operators."""
-    more = Counter(unit.key for unit in cost.units(after)) - Counter(unit.key for unit in cost.units(before))
-    names = {unit.key: kernel(unit) for unit in cost.units(after)}
+    more = Counter(unit.key for unit in cost.kernels(after)) - Counter(unit.key for unit in cost.kernels(before))
+    names = {unit.key: kernel(unit) for unit in cost.kernels(after)}
     return tuple(sorted({names[key] for key in more}))
 
 

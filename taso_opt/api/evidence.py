@@ -55,7 +55,7 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
 def _gain(cost: CostModel, before: Sequence[Term], after: Sequence[Term]) -> float | None:
     """How many milliseconds the change alone is predicted to save; None when a part of it was never measured."""
     common = frozenset(postorder(before)) & frozenset(postorder(after))
-    old, new = (_seconds(cost, cost.units(side, common)) for side in (before, after))
+    old, new = (_seconds(cost, cost.kernels(side, common)) for side in (before, after))
     return None if old is None or new is None else (old - new) * 1e3
 
 
@@ -81,7 +81,7 @@ def _operator_costs(cost: CostModel, before: Sequence[Term], after: Sequence[Ter
 
 def _by_kernel(cost: CostModel, outputs: Sequence[Term]) -> dict[str, tuple[int, float]]:
     found: dict[str, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
-    for unit in cost.units(outputs):
+    for unit in cost.kernels(outputs):
         seconds = cost.known(unit)
         count, total = found[_kernel(unit)]
         found[_kernel(unit)] = count + 1, total + (seconds if seconds is not None and math.isfinite(seconds) else 0.0)
@@ -99,4 +99,4 @@ def _kernel(unit: Unit) -> str:
             seen.add(term)
             names.append(term.operator)
             stack.extend(term.args)
-    return " + ".join(reversed(names))
+    return " + ".join(reversed(names)) or unit.key.partition("(")[0]

@@ -117,19 +117,19 @@ def _costs(model: Model, chosen: OptimizeSettings, process: RuntimeProcess, tabl
 def _fitting(model: Model, steps: Sequence[Step], cost: CostModel, loosest: FpClass) -> list[Considered]:
     """The best application of each rule that fits, with what becomes of it."""
     outputs = model.graph.outputs
-    here, names, writable = (
-        Neighbourhood(outputs, cost.groups(outputs), model.builder.rebuild),
-        Names(model),
-        spellable(model),
-    )
+    names, writable = Names(model), spellable(model)
+    cost.learn(cost.units(outputs))
+    groups, layouts = cost.execution(outputs)
+    here = Neighbourhood(outputs, groups, model.builder.rebuild, layouts)
     changes = [here.local_change((step,), step.replacements) for step in steps]
-    cost.prepare(
-        unit
+    sides = [
+        (side, change)
         for change, step in zip(changes, steps, strict=True)
         if all(writable(new) for _, new in step.replacements)
         for side in (change.removed, change.added)
-        for unit in cost.units(side, change.kept)
-    )
+    ]
+    cost.learn(unit for side, change in sides for unit in cost.units(side, change.kept))
+    cost.prepare(kernel for side, change in sides for kernel in cost.kernels(side, change.kept, change.around))
     found: dict[str, Considered] = {}
     for step, change in zip(steps, changes, strict=True):
         rule, text = step.rule.rule, format_rule(step.rule.rule)
@@ -154,7 +154,10 @@ def _verdict(
     """What becomes of a step, as a key of FITTING, and its predicted change in milliseconds."""
     if not all(writable(new) for _, new in step.replacements):
         return "unwritable", None
-    old, new = (sum(cost.known(unit) or 0.0 for unit in cost.units(side, change.kept)) for side in _sides(change))
+    old, new = (
+        sum(cost.known(kernel) or 0.0 for kernel in cost.kernels(side, change.kept, change.around))
+        for side in (change.removed, change.added)
+    )
     if not math.isfinite(new - old):
         return "refused", None
     change_ms = (new - old) * 1e3
@@ -163,10 +166,6 @@ def _verdict(
     if substitute_terms(model.builder, model.graph.outputs, step.mapping) is None:
         return "cyclic", change_ms
     return ("gains" if change_ms < 0 else "loses"), change_ms
-
-
-def _sides(change: LocalChange) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-    return change.removed, change.added
 
 
 def _refused(model: Model, rewriter: Rewriter, live: Sequence[Term], steps: Sequence[Step]) -> list[Considered]:

@@ -2,6 +2,7 @@
 
 from taso_opt.cost.device import Device, this_device
 from taso_opt.cost.goal import LATENCY, QUANTITIES, Goal, parse_bytes, parse_objective, parse_percent
+from taso_opt.cost.layout import NOTHING, Around, Layouts
 from taso_opt.cost.measure import Measurer
 from taso_opt.cost.model import CostModel
 from taso_opt.cost.table import CostEntry, CostTable, Decision, cache_folder
@@ -11,12 +12,15 @@ from taso_opt.cost.units import Unit
 __all__ = [
     "BROKEN",
     "LATENCY",
+    "NOTHING",
+    "Around",
     "CostEntry",
     "CostModel",
     "CostTable",
     "Decision",
     "Device",
     "Goal",
+    "Layouts",
     "Measurer",
     "QUANTITIES",
     "TradeCost",

@@ -11,16 +11,26 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
+from taso_opt.cost.layout import form_key, is_conversion
 from taso_opt.cost.table import CostEntry
-from taso_opt.cost.units import Unit, UnitFinder
-from taso_opt.errors import SpecError
-from taso_opt.onnx_io import standalone_model
+from taso_opt.cost.units import Unit, UnitFinder, operands
+from taso_opt.errors import RuntimeFailure, SpecError
+from taso_opt.onnx_io import (
+    BLOCKED,
+    TO_BLOCKED,
+    between_convolutions,
+    conversion_model,
+    conversions,
+    core,
+    standalone_model,
+)
 from taso_opt.runtime import (
     MeasureItem,
     MeasurePlan,
@@ -28,6 +38,7 @@ from taso_opt.runtime import (
     RuntimeInfo,
     RuntimeProcess,
     Timing,
+    lower,
     measure_many,
 )
 from taso_opt.spec.builder import Builder
@@ -51,6 +62,17 @@ PLAN = MeasurePlan(rounds=7, sample_s=1.5e-3, model_s=0.03)
 """A sample lasts long enough for the copies to settle in the caches, which the models measured beside it share."""
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """A unit ready to be timed; without a model it costs what it costs `otherwise`."""
+
+    key: str
+    model: bytes | None = None
+    copies: int = 1
+    lowered: bool = False
+    otherwise: float = math.inf
+
+
 class Measurer:
     """Measures units on one device."""
 
@@ -67,34 +89,84 @@ class Measurer:
 
     def measure(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
         """One entry for each unit; a unit that the runtime refuses or cannot finish costs infinity."""
-        items, copies = [], {}
+        prepared: list[_Prepared] = []
         for unit in units:
-            count = self._copies(unit, builder, finder)
-            copies[unit.key] = count
-            if _unit_bytes(unit, builder) > LARGEST_UNIT:
-                log.info("not measured, too large: %s", unit.key)
-                continue
-            try:
-                items.append(MeasureItem(unit.key, _model(unit, builder, finder, count, opset)))
-            except SpecError as error:
-                log.info("not measured: %s: %s", unit.key, error)
+            if is_conversion(unit):
+                prepared.append(self._conversion(unit, builder))
+            else:
+                prepared.append(self._alone(unit, builder, finder, opset))
+        return self._timed(prepared)
+
+    def measure_cores(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
+        """One entry for each unit of images: its form between convolutions, as a part of its key, and its cost there.
+
+        A unit that runs on plain values has an empty form and costs infinity: what it costs is what it costs alone.
+        """
+        entries = self._timed([self._core(unit, builder, finder, opset) for unit in units])
+        return [
+            entry if math.isfinite(entry.seconds) else replace(entry, unit=form_key(unit, ""))
+            for unit, entry in zip(units, entries, strict=True)
+        ]
+
+    def _timed(self, prepared: Sequence[_Prepared]) -> list[CostEntry]:
+        items = [MeasureItem(one.key, one.model, lowered=one.lowered) for one in prepared if one.model is not None]
         timings = measure_many(self._process, items, self._run, PLAN)
         entries = []
-        for unit in units:
-            timing = timings.get(unit.key)
+        for one in prepared:
+            timing = timings.get(one.key)
             if isinstance(timing, Timing):
-                seconds = max(timing.median_s - FIXED_S, 0.0) / copies[unit.key]
-                spread = timing.spread_s / copies[unit.key]
-                entries.append(CostEntry(self.place, unit.key, seconds, spread, timing.samples))
+                seconds = max(timing.median_s - FIXED_S, 0.0) / one.copies
+                entries.append(CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples))
             else:
-                entries.append(CostEntry(self.place, unit.key, math.inf, 0.0, 0))
+                entries.append(CostEntry(self.place, one.key, one.otherwise, 0.0, 0))
         return entries
+
+    def _alone(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
+        copies = self._copies(unit, builder, finder)
+        if _unit_bytes(unit, builder) > LARGEST_UNIT:
+            log.info("not measured, too large: %s", unit.key)
+            return _Prepared(unit.key)
+        try:
+            return _Prepared(unit.key, _model(unit, builder, finder, copies, opset), copies)
+        except SpecError as error:
+            log.info("not measured: %s: %s", unit.key, error)
+            return _Prepared(unit.key)
+
+    def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
+        alone = self._alone(unit, builder, finder, opset)
+        lowered = None if alone.model is None else self._lowered(between_convolutions(alone.model))
+        if lowered is None:
+            return _Prepared(form_key(unit, ""))
+        reads, gives = len(unit.inputs), len(unit.roots)
+        inputs = [f"i{place}" for place in range(alone.copies * reads)]
+        found = core(lowered, inputs, [f"o{place}" for place in range(alone.copies * gives)])
+        if BLOCKED not in found.reads + found.gives:
+            return _Prepared(form_key(unit, ""))
+        form = f"{found.reads[:reads]}>{found.gives[:gives]}"
+        return _Prepared(form_key(unit, form), found.model, alone.copies, lowered=True)
+
+    def _conversion(self, unit: Unit, builder: Builder) -> _Prepared:
+        """A conversion that the runtime does not make, since the convolutions read the other layout, costs nothing."""
+        (image,) = unit.inputs
+        shape = [dim for dim in builder.type(image).shape if isinstance(dim, int)]
+        copies = max(1, min(MOST_COPIES, ENOUGH_WORK // prod(shape)))
+        to_blocked = unit.key.startswith(TO_BLOCKED)
+        lowered = self._lowered(conversion_model(shape, to_blocked, copies))
+        model = None if lowered is None else conversions(lowered, to_blocked)
+        return _Prepared(unit.key, model, copies, lowered=True, otherwise=0.0)
+
+    def _lowered(self, model: bytes) -> bytes | None:
+        try:
+            return lower(self._process, model, self._run)
+        except RuntimeFailure as error:
+            log.info("not lowered: %s", error)
+            return None
 
     def _copies(self, unit: Unit, builder: Builder, finder: UnitFinder) -> int:
         """As many copies as a clock needs; where a kernel waits for its weights, as many as fill the working set."""
-        operands = _operands(unit)
-        weights = sum(_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand))
-        rest = sum(_bytes(builder.type(operand)) for operand in operands if not finder.is_constant(operand))
+        outside = operands(unit)
+        weights = sum(_bytes(builder.type(operand)) for operand in outside if finder.is_constant(operand))
+        rest = sum(_bytes(builder.type(operand)) for operand in outside if not finder.is_constant(operand))
         work = unit_work(unit, builder)
         enough = max(1, min(MOST_COPIES, ENOUGH_WORK // work))
         if weights < rest or work > COMPUTE_BOUND * weights:
@@ -105,7 +177,7 @@ class Measurer:
 def _unit_bytes(unit: Unit, builder: Builder) -> int:
     """The bytes of everything that goes in and out of the members of a unit, once."""
     results = sum(_bytes(kind) for member in unit.members for kind in builder.types(member))
-    return results + sum(_bytes(builder.type(operand)) for operand in _operands(unit))
+    return results + sum(_bytes(builder.type(operand)) for operand in operands(unit))
 
 
 def _bytes(kind: TensorType) -> int:
@@ -141,34 +213,18 @@ def working_set(weight_bytes: int) -> int:
     return size
 
 
-def _operands(unit: Unit) -> list[Term]:
-    """What the unit takes from outside, each once."""
-    outside: dict[Term, None] = {}
-    seen: set[Term] = set()
-    stack: list[Term] = list(reversed(unit.roots))
-    while stack:
-        term = stack.pop()
-        if term in seen:
-            continue
-        seen.add(term)
-        if term not in unit.members:
-            outside[term] = None
-        elif isinstance(term, Apply):
-            stack.extend(reversed(term.args))
-    return list(outside)
-
-
 def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int) -> bytes:
-    outputs = []
+    outputs, inputs = [], []
     for copy in range(count):
         leaves: dict[Term, Term] = {}
-        for place, operand in enumerate(_operands(unit)):
+        for place, operand in enumerate(operands(unit)):
             leaf = Const if finder.is_constant(operand) else Var
             fresh = leaf(f"copy{copy}_{place}", builder.type(operand))
             number = finder.number(operand)
             leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
+        inputs += [leaves[operand] for operand in unit.inputs]
         outputs += [_copied(root, unit.members, leaves) for root in unit.roots]
-    return standalone_model(builder, outputs, opset=opset, ir_version=IR_VERSION)
+    return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION)
 
 
 def _copied(term: Term, members: frozenset[Term], leaves: dict[Term, Term]) -> Term:

@@ -7,10 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
+from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
 from taso_opt.cost.measure import Measurer, multiplications
-from taso_opt.cost.table import CostTable
+from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
+from taso_opt.onnx_io import PLAIN
 from taso_opt.spec.builder import Builder
+
+Measure = Callable[[Sequence[Unit], Builder, UnitFinder, int], list[CostEntry]]
 
 
 class CostModel:
@@ -33,7 +37,9 @@ class CostModel:
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self.finder = UnitFinder(builder, value_of)
         self._work: dict[str, int] = {}
-        self._known = table.load(measurer.place)
+        self._known: dict[str, float] = {}
+        self._forms: dict[str, str] = {}
+        self._remember(table.load(measurer.place).items())
         self.measured, self.measuring_s = 0, 0.0
         """How many units were measured, and how many seconds that took."""
 
@@ -43,31 +49,69 @@ class CostModel:
         return self._measurer.place
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
-        """What the runtime executes of the terms that the outputs need, down to the boundary."""
+        """What the runtime executes together of the terms that the outputs need, down to the boundary."""
         return self.finder.units(outputs, boundary)
 
-    def groups(self, outputs: Sequence[Term]) -> list[frozenset[Term]]:
-        """The terms of a graph that the runtime executes together."""
-        return [unit.members for unit in self.units(outputs)]
+    def kernels(
+        self, outputs: Sequence[Term], boundary: Collection[Term] = (), around: Around = NOTHING
+    ) -> Sequence[Unit]:
+        """The same as it runs in its place, with the conversions between layouts, as far as is known of them."""
+        return self._laid_out(self.units(outputs, boundary), outputs, boundary, around)[0]
+
+    def execution(self, outputs: Sequence[Term]) -> tuple[list[frozenset[Term]], Layouts]:
+        """The terms of a graph that the runtime executes together, and the layouts of its values."""
+        units = self.units(outputs)
+        readers = Around(wanted=frozenset((output, PLAIN) for output in outputs))
+        return [unit.members for unit in units], self._laid_out(units, outputs, (), readers)[1].with_outputs(outputs)
+
+    def _laid_out(
+        self, units: Sequence[Unit], outputs: Sequence[Term], boundary: Collection[Term], around: Around
+    ) -> tuple[Sequence[Unit], Layouts]:
+        if not (any(self._form(unit) for unit in units) or around.asks_for_blocks):
+            return units, Layouts()
+        others = self.finder.uncosted(outputs, boundary)
+        return lay_out(units, outputs, others, around, self._form, self._builder.types)
+
+    def _form(self, unit: Unit) -> str:
+        return self._forms.get(unit.key, "")
 
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
-        """The cost of the same; measures what is missing in one batch."""
-        units = self.units(outputs, boundary)
-        self.prepare(units)
-        return sum(self._known[unit.key] for unit in units)
+        """The cost of the same in seconds; measures what is missing in one batch."""
+        self.learn(self.units(outputs, boundary))
+        around = NOTHING if boundary else Around(wanted=frozenset((output, PLAIN) for output in outputs))
+        kernels = self.kernels(outputs, boundary, around)
+        self.prepare(kernels)
+        return sum(self._known[unit.key] for unit in kernels)
+
+    def learn(self, units: Iterable[Unit]) -> None:
+        """Find out how units run between convolutions: the convolutions themselves, and all others if these matter."""
+        new = [unit for unit in dict.fromkeys(units) if unit.key not in self._forms]
+        new = [unit for unit in new if is_of_images(unit, self._builder)]
+        self._measure(self._measurer.measure_cores, [unit for unit in new if unit.has_convolution])
+        if any(self._forms.values()):
+            self._measure(self._measurer.measure_cores, [unit for unit in new if not unit.has_convolution])
 
     def prepare(self, units: Iterable[Unit]) -> None:
         """Measure all units that are not known yet, in one batch, and remember them."""
-        missing = [unit for unit in dict.fromkeys(units) if unit.key not in self._known]
+        self._measure(self._measurer.measure, [unit for unit in dict.fromkeys(units) if unit.key not in self._known])
+
+    def _measure(self, measure: Measure, missing: Sequence[Unit]) -> None:
         if not missing:
             return
         self._heard(len(missing))
         started = time.monotonic()
-        entries = self._measurer.measure(missing, self._builder, self.finder, self._opset)
+        entries = measure(missing, self._builder, self.finder, self._opset)
         self._table.store(entries)
-        self._known.update((entry.unit, entry.seconds) for entry in entries)
+        self._remember((entry.unit, entry.seconds) for entry in entries)
         self.measured += len(missing)
         self.measuring_s += time.monotonic() - started
+
+    def _remember(self, costs: Iterable[tuple[str, float]]) -> None:
+        for key, seconds in costs:
+            self._known[key] = seconds
+            parts = split_form(key)
+            if parts is not None:
+                self._forms[parts[0]] = parts[1]
 
     def known(self, unit: Unit) -> float | None:
         """The cost of one unit, None when it was never measured."""

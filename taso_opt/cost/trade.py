@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from taso_opt.core.term import Term
 from taso_opt.cost.goal import FLOPS, LATENCY, LAUNCHES, MEMORY, WEIGHTS, Goal
+from taso_opt.cost.layout import NOTHING, Around, Layouts
 from taso_opt.cost.model import CostModel
 from taso_opt.cost.quantities import peak_bytes, result_bytes, unit_flops, unit_weight_bytes, weight_bytes
 from taso_opt.cost.units import Unit
@@ -64,9 +65,20 @@ class TradeCost:
         """What the runtime executes of the terms that the outputs need, down to the boundary."""
         return self._latency.units(outputs, boundary)
 
-    def groups(self, outputs: Sequence[Term]) -> list[frozenset[Term]]:
-        """The terms of a graph that the runtime executes together."""
-        return self._latency.groups(outputs)
+    def learn(self, units: Iterable[Unit]) -> None:
+        """Find out how the units run if the goal is about latency too."""
+        if LATENCY in self._wanted:
+            self._latency.learn(units)
+
+    def kernels(
+        self, outputs: Sequence[Term], boundary: Collection[Term] = (), around: Around = NOTHING
+    ) -> Sequence[Unit]:
+        """The units as they run in their place, and the conversions between layouts."""
+        return self._latency.kernels(outputs, boundary, around)
+
+    def execution(self, outputs: Sequence[Term]) -> tuple[list[frozenset[Term]], Layouts]:
+        """The terms of a graph that the runtime executes together, and the layouts of its values."""
+        return self._latency.execution(outputs)
 
     def prepare(self, units: Iterable[Unit]) -> None:
         """Measure the units if the goal is about latency too."""

@@ -35,12 +35,39 @@ ValueOf = Callable[[Const], Fraction | None]
 class Unit:
     """Operators that run as one kernel or are fused together; `key` says all that their cost depends on.
 
-    `roots` are the members that others use.
+    `roots` are the members that others use, `inputs` what they take from outside but for constants, each once.
     """
 
     key: str
     roots: tuple[Apply, ...] = field(compare=False)
     members: frozenset[Term] = field(compare=False)
+    inputs: tuple[Term, ...] = field(default=(), compare=False)
+
+    @property
+    def has_convolution(self) -> bool:
+        """Whether one of the operators is a convolution."""
+        return any(isinstance(member, Apply) and member.operator == "Conv" for member in self.members)
+
+
+def operands(unit: Unit) -> list[Term]:
+    """What the unit takes from outside, each once."""
+    return _operands(unit.roots, unit.members)
+
+
+def _operands(roots: Sequence[Term], members: Collection[Term]) -> list[Term]:
+    outside: dict[Term, None] = {}
+    seen: set[Term] = set()
+    stack: list[Term] = list(reversed(roots))
+    while stack:
+        term = stack.pop()
+        if term in seen:
+            continue
+        seen.add(term)
+        if term not in members:
+            outside[term] = None
+        elif isinstance(term, Apply):
+            stack.extend(reversed(term.args))
+    return list(outside)
 
 
 class UnitFinder:
@@ -84,6 +111,11 @@ class UnitFinder:
 
     def _live(self, outputs: Sequence[Term], boundary: Collection[Term]) -> tuple[list[Apply], dict[Term, int]]:
         """Costed applications, users before what they use, and how often each term is used."""
+        order, uses = self._reached(outputs, boundary)
+        return [term for term in order if self._is_costed(term)], uses
+
+    def _reached(self, outputs: Sequence[Term], boundary: Collection[Term]) -> tuple[list[Apply], dict[Term, int]]:
+        """All applications, users before what they use, and how often each term is used."""
         uses: dict[Term, int] = dict.fromkeys(outputs, 1)
         order: list[Apply] = []
         seen: set[Term] = set()
@@ -103,7 +135,7 @@ class UnitFinder:
                 uses[child] = uses.get(child, 0) + 1
                 stack.append((child, False))
         order.reverse()
-        return [term for term in order if self._is_costed(term)], uses
+        return order, uses
 
     def _joined(self, term: Apply, uses: dict[Term, int], group: dict[Term, list[Term]]) -> list[Term]:
         """The group of a term: that of an operand which the runtime fuses with it, or one of its own."""
@@ -126,8 +158,14 @@ class UnitFinder:
         roots = tuple(one for one in members if isinstance(one, Apply) and uses[one] > inside[one])
         place = roots, tuple(members)
         if place not in self._units:
-            self._units[place] = Unit(UnitText(self, frozenset(members)).of(roots), roots, frozenset(members))
+            inside_terms = frozenset(members)
+            inputs = tuple(term for term in _operands(roots, inside_terms) if not self.is_constant(term))
+            self._units[place] = Unit(UnitText(self, inside_terms).of(roots), roots, inside_terms, inputs)
         return self._units[place]
+
+    def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:
+        """What the outputs need down to the boundary and no unit has: operators that take no time of their own."""
+        return [term for term in self._reached(outputs, boundary)[0] if not self._is_costed(term)]
 
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only: it is folded ahead of time and costs nothing."""

@@ -1,5 +1,15 @@
 """The only door to ONNX files: reads, writes and compares models."""
 
+from taso_opt.onnx_io.blocked import (
+    BLOCKED,
+    FROM_BLOCKED,
+    PLAIN,
+    TO_BLOCKED,
+    between_convolutions,
+    conversion_model,
+    conversions,
+    core,
+)
 from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
 from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
@@ -15,17 +25,25 @@ from taso_opt.onnx_io.standalone import standalone_model
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
 __all__ = [
+    "BLOCKED",
+    "FROM_BLOCKED",
+    "PLAIN",
+    "TO_BLOCKED",
     "Cutout",
     "Model",
     "ModelInput",
     "ModelProto",
     "NodeUse",
     "Origin",
+    "between_convolutions",
     "bytes_added",
     "check_fidelity",
     "check_output",
     "computes_in_singles",
+    "conversion_model",
+    "conversions",
     "copy_unchanged",
+    "core",
     "cut_out",
     "fold_constant",
     "has_control_flow",

@@ -56,7 +56,7 @@ def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
 
 
 def _enter(item: MeasureItem, request: MeasureMany) -> _Entrant:
-    session = create_session(item.model, request.settings, request.optimization)
+    session = create_session(item.model, request.settings, "none" if item.lowered else request.optimization)
     feed = inputs_for(session, item.inputs, request.settings)
     run = prepare_run(session, item.model, [feed], request.settings.device)
     with refusals("run", item.model):

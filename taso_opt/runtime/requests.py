@@ -58,11 +58,15 @@ class Lower:
 
 @dataclass(frozen=True)
 class MeasureItem:
-    """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1."""
+    """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1.
+
+    A model that is `lowered` is what the runtime made of another one, and is executed as it is.
+    """
 
     key: str
     model: Model
     inputs: Mapping[str, Array] | None = None
+    lowered: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from math import inf
 from typing import Any
 
 from taso_opt.core.term import Term, operator_count
+from taso_opt.cost import Around
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Expired, LocalChange, Move, Neighbourhood, moves_from
@@ -76,6 +77,7 @@ class BacktrackingSearch:
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
         self._units: dict[tuple[tuple[Term, ...], frozenset[Term]], Sequence[Any]] = {}
+        self._kernels: dict[tuple[tuple[Term, ...], frozenset[Term], Around], Sequence[Any]] = {}
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
         """Search from a graph; `progress` hears of every expanded graph.
@@ -128,7 +130,8 @@ class BacktrackingSearch:
 
     def _expand(self, plan: Plan, detour: float, is_original: bool, kept: Shortlist, expired: Expired) -> int:
         """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
-        here = Neighbourhood(plan.outputs, self._cost.groups(plan.outputs), self._builder.rebuild)
+        groups, layouts = self._cost.execution(plan.outputs)
+        here = Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts)
         bearable = BEARABLE * plan.cost
         single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, bearable, expired)
         if is_original:
@@ -179,25 +182,38 @@ class BacktrackingSearch:
         What multiplies many times as much as what it replaces is not worth measuring: it costs infinity. A difference
         within the noise of measured costs is none, but for a trace where fewer operators are left.
         """
-        removed = [self._units_of(change.removed, change.dead, change.kept) for change in changes]
-        added = [self._units_of(change.added, change.born, change.kept) for change in changes]
-        hopeful = [
-            self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING
-            for old, new in zip(removed, added, strict=True)
-        ]
-        pairs = [pair for pair, worth in zip(zip(removed, added, strict=True), hopeful, strict=True) if worth]
-        self._cost.prepare(unit for pair in pairs for units in pair for unit in units)
-        return [
-            (_difference(self._sum(old), self._sum(new)) or _trace(change)) if worth else inf
-            for change, old, new, worth in zip(changes, removed, added, hopeful, strict=True)
-        ]
+        pairs = [(self._units_of(change, False), self._units_of(change, True)) for change in changes]
+        hopeful = [self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING for old, new in pairs]
+        # 1. Learn how the parts of all changes run, which decides what has to be measured; measure it.
+        self._cost.learn(
+            unit for pair, worth in zip(pairs, hopeful, strict=True) if worth for units in pair for unit in units
+        )
+        promising = [change for change, worth in zip(changes, hopeful, strict=True) if worth]
+        kernels = [(self._kernels_of(change, False), self._kernels_of(change, True)) for change in promising]
+        self._cost.prepare(kernel for pair in kernels for side in pair for kernel in side)
+        # 2. Add up.
+        costs = iter(
+            _difference(self._sum(old), self._sum(new)) or _trace(change)
+            for change, (old, new) in zip(promising, kernels, strict=True)
+        )
+        return [next(costs) if worth else inf for worth in hopeful]
 
-    def _units_of(self, outputs: tuple[Term, ...], inner: frozenset[Term], kept: Collection[Term]) -> Sequence[Any]:
-        """The units of the `inner` terms, which are all that the outputs need and is not kept; found once."""
+    def _units_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
+        """The units of a change before it or after it, which are all that is needed and not kept; found once."""
+        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
         place = outputs, inner
         known = self._units.get(place)
         if known is None:
-            known = self._units[place] = self._cost.units(outputs, kept)
+            known = self._units[place] = self._cost.units(outputs, change.kept)
+        return known
+
+    def _kernels_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
+        """The same as the runtime executes it where it stands; found once."""
+        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
+        place = outputs, inner, change.around
+        known = self._kernels.get(place)
+        if known is None:
+            known = self._kernels[place] = self._cost.kernels(outputs, change.kept, change.around)
         return known
 
     def _work(self, units: Sequence[Any]) -> int:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from taso_opt.core.term import Apply, Term, children, postorder, with_children
+from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 from taso_opt.search.descent import descents
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
+PLAIN_LAYOUTS = Layouts()
 Replacements = tuple[tuple[Term, Term], ...]
 Rebuild = Callable[[Term, tuple[Term, ...]], Term]
 Expired = Callable[[], bool]
@@ -64,6 +66,7 @@ class LocalChange:
     added: tuple[Term, ...]
     dead: frozenset[Term]
     born: frozenset[Term]
+    around: Around
 
     @property
     def saved(self) -> int:
@@ -79,9 +82,14 @@ class Neighbourhood:
     """One graph, indexed so that a step's local effect is found without rebuilding it."""
 
     def __init__(
-        self, outputs: Sequence[Term], groups: Iterable[frozenset[Term]] = (), rebuild: Rebuild = with_children
+        self,
+        outputs: Sequence[Term],
+        groups: Iterable[frozenset[Term]] = (),
+        rebuild: Rebuild = with_children,
+        layouts: Layouts = PLAIN_LAYOUTS,
     ) -> None:
         """`groups` are the terms that the runtime executes together; `rebuild` makes a term over other children."""
+        self._layouts = layouts
         self.terms = postorder(outputs)
         self._place = {term: place for place, term in enumerate(self.terms)}
         self._group = {term: group for group in groups if len(group) > 1 for term in group}
@@ -125,7 +133,10 @@ class Neighbourhood:
         born = self._built_on(added)[1] | around
         dead |= around
         removed = (*(old for old in changed if old in dead), *same)
-        return LocalChange(steps, replacements, removed, Remaining(self._present, dead), added, dead, frozenset(born))
+        roots = [*((old, images[old]) for old in changed), *((one, one) for one in same)]
+        around_it = self._layouts.around(dead, born, roots)
+        kept = Remaining(self._present, dead)
+        return LocalChange(steps, replacements, removed, kept, added, dead, frozenset(born), around_it)
 
     def _around(self, terms: Iterable[Term]) -> frozenset[Term]:
         """What the runtime executes together with some of the terms."""

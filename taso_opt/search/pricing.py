@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from taso_opt.core.term import Term
+from taso_opt.cost import NOTHING, Around, Layouts
 
 U = TypeVar("U", bound=Hashable)
 
@@ -18,11 +19,21 @@ class CostOracle(Protocol[U]):
         ...
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> Sequence[U]:
-        """What the runtime executes of it, one entry for each kernel."""
+        """What the runtime executes together of it, one entry for each kernel."""
         ...
 
-    def groups(self, outputs: Sequence[Term]) -> Iterable[frozenset[Term]]:
-        """The terms of a graph that the runtime executes together."""
+    def learn(self, units: Iterable[U]) -> None:
+        """Find out in which layouts all these units run."""
+        ...
+
+    def kernels(
+        self, outputs: Sequence[Term], boundary: Collection[Term] = (), around: Around = NOTHING
+    ) -> Sequence[U]:
+        """The units as they run in their place, and the conversions between layouts."""
+        ...
+
+    def execution(self, outputs: Sequence[Term]) -> tuple[Iterable[frozenset[Term]], Layouts]:
+        """The terms of a graph that the runtime executes together, and the layouts of its values."""
         ...
 
     def prepare(self, units: Iterable[U]) -> None:

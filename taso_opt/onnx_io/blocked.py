@@ -1,0 +1,164 @@
+"""Puts small models between convolutions, and cuts them out again of what the runtime makes of that.
+
+Runtimes compute convolutions on tensors whose channels stand in blocks, and convert between that layout and the plain
+one where something else reads or writes a value. What a kernel costs inside a network is its cost without these
+conversions; which layouts it reads and gives, only the runtime knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+BLOCKED, PLAIN = "b", "p"
+TO_BLOCKED, FROM_BLOCKED = "ReorderInput", "ReorderOutput"
+"""The runtime's operators that convert between layouts."""
+
+DOMAIN = "com.microsoft.nchwc"
+INNER_CHANNELS = 16
+"""How many channels a convolution has on its other side: as many as every blocked layout divides."""
+
+OPSET, IR_VERSION = 13, 8
+
+
+@dataclass(frozen=True)
+class Core:
+    """What the runtime executes of a model that stands between convolutions, and the layouts that it reads and gives.
+
+    `reads` has a letter for each input, `gives` one for each output: b for blocked, p for plain.
+    """
+
+    model: bytes
+    reads: str
+    gives: str
+
+
+def between_convolutions(serialized: bytes) -> bytes:
+    """The model with a convolution before each input, whose result is an output too, so that nothing is fused into it.
+
+    All inputs must be images: float32 of four axes.
+    """
+    model = ModelProto.FromString(serialized)
+    graph = model.graph
+    images = [(value.name, _shape(value)) for value in graph.input]
+    del graph.input[:]
+    convolutions = []
+    for name, shape in images:
+        convolutions.append(_convolution(graph.initializer, f"before_{name}", INNER_CHANNELS, name, shape[1]))
+        graph.input.append(_image(f"before_{name}", [shape[0], INNER_CHANNELS, *shape[2:]]))
+        graph.output.append(_image(name, shape))
+    nodes = [*convolutions, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def core(lowered: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Core:
+    """What stands between the convolutions of a lowered model, given the inputs and outputs that it had before."""
+    graph = _Lowered(lowered)
+    given = {name: graph.blocked_source(name) for name in inputs}
+    sources = {source for source in given.values() if source is not None}
+    found = {name: graph.blocked_source(name) for name in outputs}
+    ends = [source if source is not None and source not in sources else name for name, source in found.items()]
+    nodes, reached = graph.needed(ends, {*given, *sources})
+    starts = [graph.image(name, source) for name, source in given.items() if source in reached]
+    starts += [graph.image(name, None) for name in given if name in reached]
+    reads = "".join(BLOCKED if source in reached else PLAIN for source in given.values())
+    gives = "".join(PLAIN if end == name else BLOCKED for name, end in zip(found, ends, strict=True))
+    return Core(graph.reduced(nodes, starts, ends), reads, gives)
+
+
+def conversion_model(shape: Sequence[int], to_blocked: bool, copies: int) -> bytes:
+    """Convolutions of which the runtime converts one side of a shape: what they read, or else what they give."""
+    batch, channels, *area = shape
+    reads, gives = (channels, INNER_CHANNELS) if to_blocked else (INNER_CHANNELS, channels)
+    graph = helper.make_graph([], "conversion", [], [])
+    for copy in range(copies):
+        graph.node.append(_convolution(graph.initializer, f"i{copy}", reads, f"o{copy}", gives))
+        graph.input.append(_image(f"i{copy}", [batch, reads, *area]))
+        graph.output.append(_image(f"o{copy}", [batch, gives, *area]))
+    opsets = [helper.make_opsetid("", OPSET)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION).SerializeToString())
+
+
+def conversions(lowered: bytes, to_blocked: bool) -> bytes | None:
+    """All conversions of one kind in a lowered `conversion_model`, on their own; None when there is none."""
+    graph = _Lowered(lowered)
+    nodes = graph.conversions(TO_BLOCKED if to_blocked else FROM_BLOCKED)
+    starts = [graph.input(node) if to_blocked else graph.image(node.output[0], node.input[0]) for node in nodes]
+    return graph.reduced(nodes, starts, [node.output[0] for node in nodes]) if nodes else None
+
+
+class _Lowered:
+    """A model as the runtime executes it, indexed by what computes a value."""
+
+    def __init__(self, serialized: bytes) -> None:
+        self._model = ModelProto.FromString(serialized)
+        graph = self._model.graph
+        self._producer = {name: node for node in graph.node for name in node.output}
+        self._filters = {tensor.name: tensor for tensor in graph.initializer}
+        self._declared = {value.name: value for value in (*graph.input, *graph.output)}
+
+    def conversions(self, kind: str) -> list[NodeProto]:
+        """The nodes that convert in one direction."""
+        return [node for node in self._model.graph.node if node.domain == DOMAIN and node.op_type == kind]
+
+    def blocked_source(self, name: str) -> str | None:
+        """The blocked value that a plain one is converted from, None where it is computed as it is."""
+        node = self._producer.get(name)
+        converted = node is not None and node.domain == DOMAIN and node.op_type == FROM_BLOCKED
+        return str(node.input[0]) if node is not None and converted else None
+
+    def needed(self, ends: Sequence[str], starts: Collection[str]) -> tuple[list[NodeProto], set[str]]:
+        """The nodes that compute the ends from the starts, in order, and the starts that they read."""
+        used: set[str] = set()
+        reached: set[str] = set()
+        stack = list(ends)
+        while stack:
+            name = stack.pop()
+            node = self._producer.get(name)
+            if name in starts:
+                reached.add(name)
+            elif node is not None and node.output[0] not in used:
+                used.add(node.output[0])
+                stack.extend(node.input)
+        return [node for node in self._model.graph.node if node.output[0] in used], reached
+
+    def input(self, node: NodeProto) -> ValueInfoProto:
+        """The graph input that a node reads first."""
+        found: ValueInfoProto = self._declared[node.input[0]]
+        return found
+
+    def image(self, name: str, source: str | None) -> ValueInfoProto:
+        """An image that a convolution gives, or the blocked value that it is converted from, with blocks filled up."""
+        shape = _shape(self._declared[name])
+        if source is None:
+            return _image(name, shape)
+        filters = self._filters[self._producer[source].input[1]]
+        return _image(source, [shape[0], filters.dims[0], *shape[2:]])
+
+    def reduced(self, nodes: Sequence[NodeProto], starts: Sequence[ValueInfoProto], ends: Sequence[str]) -> bytes:
+        """The model with these nodes, inputs and outputs only."""
+        read = {name for node in nodes for name in node.input}
+        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ends]
+        filters = [tensor for name, tensor in self._filters.items() if name in read]
+        graph = helper.make_graph(nodes, "core", starts, values, filters)
+        opsets, ir_version = self._model.opset_import, self._model.ir_version
+        return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=ir_version).SerializeToString())
+
+
+def _convolution(initializers: object, source: str, reads: int, target: str, gives: int) -> NodeProto:
+    filters = np.full((gives, reads, 1, 1), 1 / reads, np.float32)
+    initializers.append(numpy_helper.from_array(filters, f"filters_{target}"))  # type: ignore[attr-defined]
+    return helper.make_node("Conv", [source, f"filters_{target}"], [target], name=target)
+
+
+def _image(name: str, shape: Sequence[int]) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def _shape(value: ValueInfoProto) -> list[int]:
+    return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
