@@ -104,3 +104,5 @@ def test_the_text_groups_rules_by_what_becomes_of_them(model, capsys):
 def test_an_unknown_node_is_refused_with_a_suggestion(model, capsys):
     assert main(["explain", str(model), "--at", "secnd"]) == 2
     assert "found 0 nodes 'secnd' (did you mean second?)" in capsys.readouterr().err
+    assert main(["explain", str(model), "--at", "?"]) == 2
+    assert "found 0 nodes '?' (names are first, second" in capsys.readouterr().err

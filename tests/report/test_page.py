@@ -142,6 +142,7 @@ def test_a_failed_check_names_the_output_that_differs():
     rows = said(page.sections["errors"])
     assert "y 0 0 1.0e-04 agrees" in rows
     assert "z inf nan 1.0e-04 differs" in rows
+    assert "<dt>largest error</dt><dd>not finite</dd>" in render_html(mismatch())
 
 
 def test_hostile_and_long_names_stay_text():
