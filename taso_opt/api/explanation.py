@@ -15,7 +15,7 @@ from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Item, Term, children
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import UsageError
-from taso_opt.onnx_io import Model, read_model, spellable, weight_bytes
+from taso_opt.onnx_io import Model, names_in_bodies, read_model, spellable, weight_bytes
 from taso_opt.report.explained import FITTING, REFUSED, Considered, Explanation
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.pattern import CompiledRule
@@ -84,6 +84,9 @@ def _find(model: Model, node: str) -> _Place:
 def _hint(model: Model, node: str) -> str:
     """Names that are near to the one given, or the first few, for whom does not know any."""
     nodes = model.proto.graph.node
+    around = next((proto for proto in nodes if node in names_in_bodies(proto)), None)
+    if around is not None:
+        return f" (it is in a body of {around.name or around.output[0]}, and bodies stay as they are)"
     near = get_close_matches(node, [name for proto in nodes for name in (proto.name, *proto.output) if name], 3)
     if near:
         return f" (did you mean {', '.join(near)}?)"

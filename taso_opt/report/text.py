@@ -118,10 +118,11 @@ def _verdict(record: Record) -> str:
         assert record.speedup is not None
         early = ", with the best of an interrupted search" if record.search.stopped_by == "interrupt" else ""
         gained = record.speedup.ratio
+        wrote = f": wrote {record.output}" if record.output else ""
         if record.objective:
             changes = ", ".join(f"{part.name} {_change(part)}" for part in record.objective if part.weight)
-            return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed: wrote {record.output}{early}"
-        return f"{gained:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s{early}"
+            return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed{wrote}{early}"
+        return f"{gained:.2f}x faster{wrote} in {record.seconds:.0f} s{early}"
     if record.result == "mismatch":
         return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"
     if record.result == "dry-run":

@@ -73,3 +73,8 @@ def compared(ratio, low, high, control=(0.98, 1.02), agrees=True):
 def test_a_comparison_answers_both_questions_in_its_last_line(comparison, faster, verdict):
     assert comparison.faster == comparison.document()["faster"] == faster
     assert comparison_lines(comparison)[-1] == verdict
+
+
+def test_a_result_in_memory_was_not_written_anywhere():
+    told = "\n".join(said(replace(improved(), output=None)))
+    assert "1.47x faster in 11 s" in told and "None" not in told
