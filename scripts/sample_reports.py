@@ -161,7 +161,7 @@ def dry_run() -> Record:
     )
 
 
-def crowded(rules: int = 40, places: int = 500) -> Record:
+def crowded(rules: int = 50, places: int = 500) -> Record:
     """Many rules applied many times to nodes with long and hostile names."""
     applied = tuple(rule(number, places // rules) for number in range(rules))
     drawing = Drawing((DrawnNode("value", LONG, NASTY), DrawnNode("operator", NASTY, LONG, (0,))), (1,))

@@ -113,12 +113,18 @@ def terminals(stage: Stage, chromium: Browser) -> Iterator[Path]:
                 written, _ = terminal.record(command, width, {**stage.environment, **environment}, stage.folder)
                 shots = {name: written}
                 if name == "optimize":
-                    shots["progress"] = written[: written.rfind(b"s left") + len(b"s left")]
+                    shots["progress"] = half_way(written)
                 for shot, part in shots.items():
                     drawn = terminal.draw(terminal.screen(told, part, width))
                     path = TARGET / "terminal" / f"{shot}-{width}-{look}.svg"
                     path.write_text(drawn, encoding="utf-8")
                     yield photograph(chromium, path, path.with_suffix(".png"), (1500, 400), "dark")
+
+
+def half_way(written: bytes) -> bytes:
+    """What a command had written in the middle of its search."""
+    told = b"s left"
+    return written[: written.find(told, written.rfind(told) // 2) + len(told)]
 
 
 def followed_rule() -> str:

@@ -60,7 +60,7 @@ def test_the_wheel_holds_every_file_of_the_packages(unpacked):
     ("arguments", "expected"),
     [
         (["--version"], "tasoopt, version "),
-        (["rules", "stats"], "with direction"),
+        (["rules", "stats"], "with both directions"),
         (["verify", "mine.rules"], "1 proved"),
     ],
 )

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from taso_opt.api.session import Progress, require_loadable, silent
+from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, silent
 from taso_opt.api.settings import CompareSettings
 from taso_opt.api.summary import measured_latency, measured_speedup
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure
-from taso_opt.onnx_io import computes_in_singles, read_model
+from taso_opt.onnx_io import (
+    Cutout,
+    Model,
+    computes_in_singles,
+    cut_out,
+    needs_libraries,
+    read_model,
+    save_atomically,
+)
 from taso_opt.report.record import Comparison
 from taso_opt.runtime import (
     CompareLatency,
@@ -42,22 +52,42 @@ def compare_files(
     samples = read_samples(chosen.inputs, reference.inputs)
     feeds = sample_feeds(reference.inputs, samples, chosen.seed)
     timing = timing_feeds(reference.inputs, samples, chosen.seed)
-    with RuntimeProcess() as process:
+    with RuntimeProcess() as process, scratch_folder() as folder:
         info = probe(process)
         for model in (reference, other):
             require_loadable(model, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
+        paths, why = (reference.path, other.path), ""
+        if needs_libraries(reference.proto):
+            why = obstacle(reference, process, run)
+        if why:
+            cut, paths = _cut_apart(reference, other, why, folder)
+            feeds = sample_feeds(cut.inputs, cut.feeds(samples), chosen.seed)
+            timing = timing_feeds(cut.inputs, cut.feeds(samples), chosen.seed)
         tell("comparing outputs")
-        found = agreement(process, reference.path, other.path, feeds, run, computes_in_singles(reference.proto))
+        found = agreement(process, *paths, feeds, run, computes_in_singles(reference.proto))
         if found.failure:
             raise RuntimeFailure(found.failure)
         tell("timing both models")
-        request = CompareLatency(reference.path, (other.path,), timing, run, rounds=chosen.rounds)
+        request = CompareLatency(paths[0], (paths[1],), timing, run, rounds=chosen.rounds)
         latency = compare_latency(process, request)
     (contestant,) = latency.candidates
     if isinstance(contestant, Failed):
         raise RuntimeFailure(contestant.reason)
-    return _answer(str(first), str(second), found, latency, contestant)
+    told = (f"{BY_PARTS}: {why}",) if why else ()
+    return _answer(str(first), str(second), replace(found, warnings=(*told, *found.warnings)), latency, contestant)
+
+
+def _cut_apart(first: Model, second: Model, why: str, folder: Path) -> tuple[Cutout, tuple[Path, Path]]:
+    """Files with what is left of both models without the nodes that no specification covers: the same in both."""
+    cut = cut_out(first)
+    if cut is None:
+        raise RuntimeFailure(why)
+    cut.require_the_same(first.proto, second.proto)
+    paths = (folder / "first.onnx", folder / "second.onnx")
+    for model, path in zip((first, second), paths, strict=True):
+        save_atomically(cut.apply(model.proto), path, original=model.path, durable=False)
+    return cut, paths
 
 
 def _answer(

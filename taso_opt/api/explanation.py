@@ -15,7 +15,7 @@ from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Item, Term, children
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import UsageError
-from taso_opt.onnx_io import Model, read_model, spellable, weight_bytes
+from taso_opt.onnx_io import Model, names_in_bodies, read_model, spellable, weight_bytes
 from taso_opt.report.explained import FITTING, REFUSED, Considered, Explanation
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.pattern import CompiledRule
@@ -29,6 +29,7 @@ from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import format_rule
 
 MOST_NAMES = 8
+FEW_NAMES = 5
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,24 @@ def _find(model: Model, node: str) -> _Place:
     nodes = model.proto.graph.node
     found = [at for at, proto in enumerate(nodes) if node == proto.name or node in proto.output]
     if len(found) != 1:
-        names = [name for proto in nodes for name in (proto.name, *proto.output) if name]
-        near = get_close_matches(node, names, 3)
-        hint = f" (did you mean {', '.join(near)}?)" if near and not found else ""
+        hint = "" if found else _hint(model, node)
         raise UsageError(f"expected the name of one node or of its output, found {len(found)} nodes {node!r}{hint}")
     (at,) = found
     return _Place(model, at, tuple(_own_terms(model, at)))
+
+
+def _hint(model: Model, node: str) -> str:
+    """Names that are near to the one given, or the first few, for whom does not know any."""
+    nodes = model.proto.graph.node
+    around = next((proto for proto in nodes if node in names_in_bodies(proto)), None)
+    if around is not None:
+        return f" (it is in a body of {around.name or around.output[0]}, and bodies stay as they are)"
+    near = get_close_matches(node, [name for proto in nodes for name in (proto.name, *proto.output) if name], 3)
+    if near:
+        return f" (did you mean {', '.join(near)}?)"
+    names = [proto.name or proto.output[0] for proto in nodes if proto.output]
+    more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
+    return f" (names are {', '.join(names[:FEW_NAMES])}{more})" if names else ""
 
 
 def _own_terms(model: Model, at: int) -> list[Term]:
@@ -190,7 +203,7 @@ def _alone(rule: CompiledRule) -> tuple[str, str]:
     """Why a rule that fits one node comes to nothing."""
     if rule.merges:
         return "alone", "expected another node that shares what the rule shares, found none"
-    return "precondition", "expected a result of the same type that is not there already, found none"
+    return "precondition", "expected a change, found a result that is there already or has another type"
 
 
 def _order(one: Considered) -> tuple[int, float]:

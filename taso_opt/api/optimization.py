@@ -13,7 +13,7 @@ from taso_opt.api.contest import checked_names, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
 from taso_opt.api.job import Job
-from taso_opt.api.session import Progress, obstacle, require_loadable, silent, usable_rules, versions
+from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, silent, usable_rules, versions
 from taso_opt.api.settings import OptimizeSettings, goal_of
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.cost import CostModel, CostTable, Measurer
@@ -40,7 +40,6 @@ from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
 
 NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
-BY_PARTS = "the whole model does not run here, so only its parts with known operators are compared and timed"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
 
 

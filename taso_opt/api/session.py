@@ -87,6 +87,10 @@ def obstacle(model: Model, process: RuntimeProcess, run: RunSettings) -> str:
     return ""
 
 
+BY_PARTS = "the whole model does not run here, so only its parts with known operators are compared and timed"
+"""What a warning says then, before the reason."""
+
+
 def silent(message: str) -> None:
     """Take progress messages when nobody listens."""
 

@@ -178,7 +178,8 @@ def cache_problems(folder: Path) -> Iterator[Problem]:
 
 def count_rules() -> int:
     """The number of rules in the library that the package ships."""
-    files = [entry for entry in resources.files("taso_opt.data.rules").iterdir() if entry.name.endswith(".jsonl")]
+    suffixes = {entry: Path(entry.name).suffixes for entry in resources.files("taso_opt.data.rules").iterdir()}
+    files = [entry for entry, found in suffixes.items() if found == [".jsonl"]]  # beside each stand its proofs
     return sum(1 for entry in files for line in entry.read_text(encoding="utf-8").splitlines() if line.strip())
 
 

@@ -29,8 +29,8 @@ def command(
 ) -> None:
     """Say which rules fit a node of MODEL and what each would change, and why the others do not fit.
 
-    A change is a prediction from costs measured on this machine; what is not known yet is measured. A negative change
-    gains.
+    What a change gains is predicted from costs measured on this machine; what is not known yet is measured. A negative
+    gain is a loss.
     """
     with stderr_progress() as progress:
         progress("loading")

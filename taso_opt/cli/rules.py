@@ -121,7 +121,7 @@ def _axioms(rule: Rule) -> Iterator[str]:
 def _counted(rules: RuleSet) -> Iterator[str]:
     from taso_opt.core.term import Apply, postorder
 
-    yield f"rules      {len(rules)}, {sum(1 for _ in rules.directed())} with direction"
+    yield f"rules      {len(rules)}, {sum(1 for _ in rules.directed())} with both directions"
     yield _counts("class", Counter(str(rule.fp_class) for rule in rules))
     yield _counts("operators", Counter(str(rule.size) for rule in rules))
     yield _counts("outputs", Counter(str(len(rule.source)) for rule in rules))
@@ -132,7 +132,13 @@ def _counted(rules: RuleSet) -> Iterator[str]:
 
 
 def _counts(what: str, counts: Counter[str]) -> str:
-    return f"{what:<9}  " + ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
+    return f"{what:<9}  " + ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), key=_natural))
+
+
+def _natural(entry: tuple[str, int]) -> tuple[int, str]:
+    """Numbers by value, names by the alphabet."""
+    name, _ = entry
+    return (int(name) if name.isdigit() else 0), name
 
 
 def _read(path: Path | None) -> RuleSet:

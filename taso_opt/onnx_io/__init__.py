@@ -20,6 +20,7 @@ from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
+from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import standalone_model
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
@@ -50,6 +51,7 @@ __all__ = [
     "inlined",
     "load_model",
     "model_in_memory",
+    "names_in_bodies",
     "needs_libraries",
     "operator_counts",
     "read_model",

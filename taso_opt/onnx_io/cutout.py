@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
@@ -58,6 +58,13 @@ class Cutout:
         opsets = [entry for entry in proto.opset_import if entry.domain in STANDARD]
         return ModelProto(ir_version=proto.ir_version, opset_import=opsets, graph=graph)
 
+    def require_the_same(self, first: ModelProto, second: ModelProto) -> None:
+        """Check that the nodes taken out are the same in two models but for their operands; UnsupportedError if not."""
+        alone = [_without_operands(proto, self.nodes) for proto in (first, second)]
+        for outputs in self.nodes:
+            if alone[0].get(outputs) != alone[1].get(outputs):
+                raise UnsupportedError(f"expected the same node that gives {outputs[0]!r} in both models, found two")
+
     def feeds(self, samples: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
         """What samples for the whole model give to the cut."""
         wanted = {entry.name for entry in self.inputs}
@@ -75,6 +82,19 @@ class Cutout:
 
     def _tap_names(self) -> list[str]:
         return [f"{PREFIX}{at}" for at in range(sum(map(sum, self.nodes.values())))]
+
+
+def _without_operands(proto: ModelProto, wanted: Container[tuple[str, ...]]) -> dict[tuple[str, ...], bytes]:
+    """What the wanted nodes are but for their names and operands, by what they give."""
+    found = {}
+    for node in proto.graph.node:
+        if tuple(node.output) in wanted:
+            bare = NodeProto()
+            bare.CopyFrom(node)
+            bare.ClearField("input")
+            bare.ClearField("name")
+            found[tuple(node.output)] = bare.SerializeToString(deterministic=True)
+    return found
 
 
 def cut_out(model: Model) -> Cutout | None:

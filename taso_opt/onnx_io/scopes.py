@@ -56,6 +56,11 @@ def rename_captures(node: NodeProto, names: Mapping[str, str]) -> None:
             value.name = here.get(value.name, value.name)
 
 
+def names_in_bodies(node: NodeProto) -> set[str]:
+    """Every name of a value or a node in the bodies that a node carries, at any depth."""
+    return {name for body in bodies(node) for name in all_names(body)}
+
+
 def all_names(graph: GraphProto) -> set[str]:
     """Every name of a value or a node in a graph and in its bodies."""
     names = {value.name for value in (*graph.input, *graph.output, *graph.value_info)}

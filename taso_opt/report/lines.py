@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -14,7 +14,7 @@ HANG = 4
 """Columns by which the rest of a broken line is set in."""
 
 EQUALS = " = "
-NARROWEST_EQUATION = 30
+NARROWEST = 30
 
 
 def wrapped(lines: Iterable[str], width: int) -> Iterator[str]:
@@ -36,18 +36,29 @@ def equation_lines(text: str, width: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Equation:
-    """An equation in a table, broken as its column needs it."""
+class Broken:
+    """A line in a table, broken as its column needs it by a function of text and width."""
 
     text: str
+    into: Callable[[str, int], list[str]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Its lines in the width that the column has."""
-        for line in equation_lines(self.text, options.max_width):
+        for line in self.into(self.text, options.max_width):
             yield Segment(line)
             yield Segment.line()
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """From a width in which it can be read to the width that it has on one line."""
         longest = len(self.text)
-        return Measurement(min(NARROWEST_EQUATION, longest), longest).with_maximum(options.max_width)
+        return Measurement(min(NARROWEST, longest), longest).with_maximum(options.max_width)
+
+
+def equation(text: str) -> Broken:
+    """An equation in a table."""
+    return Broken(text, equation_lines)
+
+
+def hanging(text: str) -> Broken:
+    """Any other line in a table, what follows its first line set in."""
+    return Broken(text, lambda text, width: list(wrapped([text], width)))

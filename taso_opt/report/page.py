@@ -73,7 +73,7 @@ def render_html(record: Record) -> str:
         progress=progress_plot(record.search.progress),
         stopped_by=STOPPED_BY.get(record.search.stopped_by, record.search.stopped_by),
         costliest=max((max(cost.before_ms, cost.after_ms) for cost in record.costs), default=0.0),
-        command=command_line(record),
+        command=[shlex.quote(word) for word in command_words(record)],
         open_rules=OPEN_RULES,
     )
 
@@ -94,6 +94,11 @@ def headline(record: Record) -> str:
 
 def command_line(record: Record) -> str:
     """The command that does the same again."""
+    return shlex.join(command_words(record))
+
+
+def command_words(record: Record) -> list[str]:
+    """The words of the command that does the same again."""
     words = ["tasoopt", "optimize", record.input]
     if record.output is not None and record.settings.get("output") is not None:
         words += ["-o", record.output]
@@ -101,7 +106,7 @@ def command_line(record: Record) -> str:
         words += _option(name, value)
     if record.settings.get("dry_run"):
         words.append("--dry-run")
-    return shlex.join(words)
+    return words
 
 
 def _option(name: str, value: Any) -> list[str]:

@@ -13,8 +13,8 @@ from taso_opt.report.record import Record
 WIDTH = 420.0
 LEFT, RIGHT = 86.0, 18.0
 ROW = 40.0
-CHARACTER = 6.1
-"""Pixels that a character takes in the small font of the figures beside the points."""
+CHARACTER = 7.6
+"""Pixels that a character takes in the figures above the points, in the larger font of narrow windows."""
 LINE_HEIGHT = 200.0
 LINE_TOP, LINE_BOTTOM = 12.0, 40.0
 HEAT_BINS = 12

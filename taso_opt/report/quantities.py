@@ -16,8 +16,10 @@ SHORT_MS = 0.1
 
 
 def duration(ms: float) -> str:
-    """A time as people read it: `2.447 ms`, `8.12 µs`."""
-    return f"{ms:.3f} ms" if ms >= SHORT_MS or ms == 0 else f"{ms * 1e3:.2f} µs"
+    """A time as people read it: `2.447 ms`, `8.12 µs`, `0`."""
+    if ms == 0:
+        return "0"
+    return f"{ms:.3f} ms" if ms >= SHORT_MS else f"{ms * 1e3:.2f} µs"
 
 
 def duration_with_spread(ms: float, spread: float) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from taso_opt.core.printable import printable
-from taso_opt.report.lines import Equation
+from taso_opt.report.lines import equation, hanging
 from taso_opt.report.quantities import OBJECTIVES, amount, duration, duration_with_spread, saving
 from taso_opt.report.record import Comparison, MeasuredLatency, ObjectivePart, Record
 
@@ -73,7 +73,7 @@ def _comparison(record: Record) -> Table:
     for operator in sorted({*record.operators_before, *record.operators_after}):
         old, new = record.operators_before.get(operator, 0), record.operators_after.get(operator, 0)
         if old != new:
-            table.add_row(Text(f"  {printable(operator)}"), str(old), str(new))
+            table.add_row(hanging(f"  {printable(operator)}"), str(old), str(new))
     if record.latency_before is not None and record.latency_after is not None:
         table.add_row(f"latency ({record.clock} time)", _latency(record.latency_before), _latency(record.latency_after))
     for part in record.objective:
@@ -93,7 +93,7 @@ def _rules(record: Record) -> Table:
     table = _table("rule to apply" if record.result == "dry-run" else "rule applied", "times", "class", "id")
     for rule in record.rules[:MANY_RULES]:
         text = printable(rule.text.partition(" where ")[0])
-        table.add_row(Equation(text), str(rule.count), rule.fp_class, Text(printable(rule.id)))
+        table.add_row(equation(text), str(rule.count), rule.fp_class, Text(printable(rule.id)))
     if len(record.rules) > MANY_RULES:
         hidden = record.rules[MANY_RULES:]
         table.add_row(f"and {len(hidden)} more (--json lists them)", str(sum(rule.count for rule in hidden)), "", "")
@@ -107,7 +107,7 @@ def _places(record: Record) -> Table:
         hidden = place.replaced - len(place.nodes[:FEW_NAMES])
         names = ", ".join(place.nodes[:FEW_NAMES]) + (f" and {hidden} more" if hidden > 0 else "")
         gain = "not known" if place.predicted_gain_ms is None else saving(place.predicted_gain_ms)
-        table.add_row(Text(f"{place.number}: {names}"), place.rule, gain)
+        table.add_row(hanging(f"{place.number}: {printable(names)}"), place.rule, gain)
     if len(record.places) > MANY_PLACES:
         table.add_row(f"and {len(record.places) - MANY_PLACES} more (--json lists them)", "", "")
     return table
@@ -118,10 +118,11 @@ def _verdict(record: Record) -> str:
         assert record.speedup is not None
         early = ", with the best of an interrupted search" if record.search.stopped_by == "interrupt" else ""
         gained = record.speedup.ratio
+        wrote = f": wrote {record.output}" if record.output else ""
         if record.objective:
             changes = ", ".join(f"{part.name} {_change(part)}" for part in record.objective if part.weight)
-            return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed: wrote {record.output}{early}"
-        return f"{gained:.2f}x faster: wrote {record.output} in {record.seconds:.0f} s{early}"
+            return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed{wrote}{early}"
+        return f"{gained:.2f}x faster{wrote} in {record.seconds:.0f} s{early}"
     if record.result == "mismatch":
         return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"
     if record.result == "dry-run":

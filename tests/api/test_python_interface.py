@@ -222,7 +222,7 @@ def test_a_result_shows_itself_in_notebooks_and_on_terminals(chain):
     console = Console(file=io.StringIO(), width=100)
     console.print(taso_opt.Result(chain, SAMPLES["improved"]()))
     assert "1.47x faster: wrote model.opt.onnx" in console.file.getvalue()
-    assert repr(result) == "Result(improved, speedup=1.470, rules=40)"
+    assert repr(result) == "Result(improved, speedup=1.470, rules=50)"
 
 
 @pytest.mark.parametrize("name", SAMPLES)

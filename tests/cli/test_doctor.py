@@ -99,6 +99,7 @@ def test_a_cache_folder_below_a_file_is_a_problem_and_one_not_yet_made_is_not(tm
 def test_the_rules_are_the_lines_of_the_shipped_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"x": 1}\n{"x": 2}\n\n')
     (tmp_path / "b.jsonl").write_text('{"x": 3}\n')
+    (tmp_path / "b.proofs.jsonl").write_text('{"proof": 3}\n')
     (tmp_path / "__init__.py").write_text("x = 1\n")
     monkeypatch.setattr(resources, "files", lambda package: tmp_path)
     assert count_rules() == 3

@@ -104,3 +104,23 @@ def test_the_text_groups_rules_by_what_becomes_of_them(model, capsys):
 def test_an_unknown_node_is_refused_with_a_suggestion(model, capsys):
     assert main(["explain", str(model), "--at", "secnd"]) == 2
     assert "found 0 nodes 'secnd' (did you mean second?)" in capsys.readouterr().err
+    assert main(["explain", str(model), "--at", "?"]) == 2
+    assert "found 0 nodes '?' (names are first, second" in capsys.readouterr().err
+
+
+def test_a_node_in_a_body_is_said_to_be_there(tmp_path, capsys):
+    def body(name):
+        node = helper.make_node("Relu", ["x"], [f"{name}_out"], name=name)
+        value = helper.make_tensor_value_info(f"{name}_out", TensorProto.FLOAT, [2])
+        return helper.make_graph([node], name, [], [value])
+
+    choice = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=body("this"), else_branch=body("that"))
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    graph = helper.make_graph([choice], "if", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])
+    path = tmp_path / "if.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    assert main(["explain", str(path), "--at", "that"]) == 2
+    assert "found 0 nodes 'that' (it is in a body of choice, and bodies stay as they are)" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from rich.table import Table
 
-from taso_opt.report.lines import Equation, equation_lines, wrapped
+from taso_opt.report.lines import equation, equation_lines, hanging, wrapped
 
 
 def test_a_line_that_fits_stays_as_it_is():
@@ -30,9 +30,20 @@ def test_a_table_gives_an_equation_one_line_where_it_can():
     def drawn(width):
         out = io.StringIO()
         table = Table(box=None, pad_edge=False, show_header=False)
-        table.add_row(Equation("Add(Add(x, y), z) = Add(x, Add(y, z))"), "3")
+        table.add_row(equation("Add(Add(x, y), z) = Add(x, Add(y, z))"), "3")
         Console(file=out, width=width).print(table)
         return [line.rstrip() for line in out.getvalue().splitlines()]
 
     assert drawn(60) == ["Add(Add(x, y), z) = Add(x, Add(y, z))  3"]
     assert [line.split("  3")[0].rstrip() for line in drawn(35)] == ["Add(Add(x, y), z)", "  = Add(x, Add(y, z))"]
+
+
+def test_a_table_sets_in_the_rest_of_a_long_line():
+    out = io.StringIO()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_row(hanging("1: first, second, third and 5 more"), "3")
+    Console(file=out, width=33).print(table)
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == [
+        "1: first, second, third and 5   3",
+        "    more",
+    ]
