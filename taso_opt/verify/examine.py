@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from taso_opt.core.rule import FpClass, Rule
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import ENGINE as DEFINITION_ENGINE
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.floating import floating_point_class
 from taso_opt.verify.prove import ENGINE, Prover
-from taso_opt.verify.refute import refute
+from taso_opt.verify.refute import refute, refute_in_numbers
 from taso_opt.verify.scalar_rules import is_definitional, is_scalar
 from taso_opt.verify.scalars import ENGINE as SCALAR_ENGINE
 from taso_opt.verify.scalars import prove_scalars
@@ -54,12 +55,19 @@ def examine(
     if isinstance(evaluated, Counterexample):
         if reason is None:
             raise _contradiction(prover, rule, evaluated)
-        return Refuted(evaluated)
+        return _refuted(builder, rule, evaluated)
     if reason is not None:
         return Unknown(reason)
     if evaluated == 0:
         return Unknown("a proof exists, but no small sizes were found at which the operands fit")
     return Proved(recorded, ENGINE, evaluated, floating_point_class(builder, rule))
+
+
+def _refuted(builder: Builder, rule: Rule, found: Counterexample) -> Verdict:
+    """Refuted where real numbers differ as well; what only the order of numbers makes true is unknown."""
+    if isinstance(refute_in_numbers(builder, rule), Counterexample):
+        return Refuted(found)
+    return Unknown(f"it holds for the numbers tried, but not with functions such as Relu left open: {found}")
 
 
 def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, engine: str) -> Verdict:

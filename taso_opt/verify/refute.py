@@ -84,6 +84,18 @@ def refute(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexamp
     return agreed
 
 
+def refute_in_numbers(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexample | int:
+    """As `refute`, over real numbers alone: residues have no order and leave functions such as Relu open."""
+    spread = _spread(builder, rule) or 1.0
+    agreed = 0
+    for instance, generator in instances(builder, rule, count):
+        found = _disagreement(instance, generator, spread, floats=True)
+        if found is not None:
+            return found
+        agreed += 1
+    return agreed
+
+
 def _spread(builder: Builder, rule: Rule) -> float | None:
     """The standard deviation of numbers where residues will not do, else None.
 
