@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ def list_rules(path: Path | None) -> None:
 @rules_option
 def show(identity: str, path: Path | None) -> None:
     """Draw one rule and print its proof; ID may be the beginning of an id."""
-    echo_lines(_shown(_find(_read(path), identity)))
+    echo_lines(_with_twin(_shown, _read(path), identity))
 
 
 @command.command(short_help="Why one rule is true and where it applies.")
@@ -49,7 +49,7 @@ def show(identity: str, path: Path | None) -> None:
 @rules_option
 def explain(identity: str, path: Path | None) -> None:
     """Why one rule is true and where it applies, in words; ID may be the beginning of an id."""
-    echo_lines(_explained(_find(_read(path), identity)))
+    echo_lines(_with_twin(_explained, _read(path), identity))
 
 
 @command.command(short_help="How many rules of which kind there are.")
@@ -57,6 +57,21 @@ def explain(identity: str, path: Path | None) -> None:
 def stats(path: Path | None) -> None:
     """How many rules there are, by floating-point class, size, outputs and operator."""
     echo_lines(_counted(_read(path)))
+
+
+def _with_twin(said: Callable[[Rule], Iterator[str]], rules: RuleSet, identity: str) -> Iterator[str]:
+    """What is said of a rule, and then of the one about the other part of a split that it makes one rewrite with."""
+    from taso_opt.rewrite.parts import twins
+    from taso_opt.spec import load_specs
+
+    rule = _find(rules, identity)
+    yield from said(rule)
+    for first, second in twins(rules, load_specs().builder()):
+        if rule is first or rule is second:
+            twin = second if rule is first else first
+            step = f"one step, named {first.name}, by this rule and {twin.name}"
+            yield from ("", f"Both parts of the split are rewritten in {step}:", "")
+            yield from said(twin)
 
 
 def _shown(rule: Rule) -> Iterator[str]:

@@ -170,12 +170,13 @@ def postorder(roots: Iterable[Term]) -> list[Term]:
         stack.append((root, iter(children(root))))
         while stack:
             term, rest = stack[-1]
-            child = next((c for c in rest if c not in done), None)
-            if child is not None:
-                stack.append((child, iter(children(child))))
-                continue
-            done[term] = None
-            stack.pop()
+            for child in rest:
+                if child not in done:
+                    stack.append((child, iter(children(child))))
+                    break
+            else:
+                done[term] = None
+                stack.pop()
     return list(done)
 
 

@@ -21,6 +21,14 @@ Key = tuple[tuple[str, int], ...]
 
 def paired(rules: Iterable[Rule], builder: Builder) -> Iterator[Rule]:
     """A rule of two outputs for each rule about first parts of splits whose twin, about second ones, is given too."""
+    for rule, twin in twins(rules, builder):
+        source, target = (_other_part(side[0], builder) for side in (rule.source, rule.target))
+        outputs = (*rule.source, source), (*rule.target, target)
+        yield Rule(*outputs, rule.name, max(rule.fp_class, twin.fp_class), _of_both(rule, twin))
+
+
+def twins(rules: Iterable[Rule], builder: Builder) -> Iterator[tuple[Rule, Rule]]:
+    """Each rule about first parts of splits with one that says the same of second parts, under other names perhaps."""
     firsts: list[Rule] = []
     seconds: dict[tuple[Key, Key], list[Rule]] = defaultdict(list)
     for rule in rules:
@@ -33,8 +41,7 @@ def paired(rules: Iterable[Rule], builder: Builder) -> Iterator[Rule]:
         source, target = (_other_part(side[0], builder) for side in (rule.source, rule.target))
         for twin in seconds[_key(source), _key(target)]:
             if _says(twin, source, target, builder):
-                outputs = (*rule.source, source), (*rule.target, target)
-                yield Rule(*outputs, rule.name, max(rule.fp_class, twin.fp_class), _of_both(rule, twin))
+                yield rule, twin
                 break
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -215,9 +216,14 @@ def _with_samples(subscripts: str, x: Array, y: Array) -> tuple[str, Array, Arra
 
 def mixed(x: Array, key: str) -> Array:
     """A 64-bit mixing function (the finaliser of SplitMix64) of every element, keyed by text."""
-    offset = np.uint64(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little"))
+    offset = _offset(key)
     with np.errstate(over="ignore"):
         bits = x.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + offset
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return bits ^ (bits >> np.uint64(31))
+
+
+@lru_cache(maxsize=256)
+def _offset(key: str) -> np.uint64:
+    return np.uint64(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little"))

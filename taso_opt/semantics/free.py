@@ -71,7 +71,8 @@ class FreeArrays(FloatArrays):
         """The elements added one after the other; a lone element is itself."""
         moved = np.moveaxis(x, list(axes), list(range(-len(axes), 0)))
         flat = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1)
-        return reduce(lambda total, element: _ordered("add in turn", total, element), np.moveaxis(flat, -1, 0))
+        first, others = flat[..., 0], np.moveaxis(_as_second(flat[..., 1:]), -1, 0)
+        return reduce(lambda total, element: _then("add in turn", total, element), others, first)
 
     def maximum(self, x: Array, axes: Sequence[int]) -> Array:
         """Exact in every order, so an unordered hash."""
@@ -89,8 +90,16 @@ def _key(text: str) -> int:
 
 
 def _ordered(name: str, x: Array, y: Array) -> Array:
+    return _then(name, x, _as_second(y))
+
+
+def _as_second(y: Array) -> Array:
+    return mixed(y, "second operand")
+
+
+def _then(name: str, x: Array, second: Array) -> Array:
     with np.errstate(over="ignore"):
-        return mixed(x * np.uint64(3) + mixed(y, "second operand"), name)
+        return mixed(x * np.uint64(3) + second, name)
 
 
 def _unordered(name: str, x: Array, y: Array) -> Array:

@@ -17,7 +17,7 @@ from taso_opt.verify.explain import statements
 from taso_opt.verify.index_functions.axioms import prove_axioms
 from taso_opt.verify.pipeline import Progress, examine_all, silent
 from taso_opt.verify.trust import compare_with_specs
-from taso_opt.verify.verdict import Proved, Refuted, Unknown, Verdict
+from taso_opt.verify.verdict import Contradiction, Proved, Refuted, Unknown, Verdict
 from taso_opt.verify.witness import Witness
 from taso_opt.verify.worker import Examine
 
@@ -69,16 +69,28 @@ def check_library(path: Path | None, library: SpecLibrary, jobs: int = 1, progre
     proofs = _follow(path, library, records)
     failures += proofs.failures
     questions = [proofs.question(record, rule) for record, rule in rules]
-    with Crew(jobs) as crew:
-        verdicts = examine_all(crew, questions, progress)
-    for (record, _), verdict in zip(rules, verdicts, strict=True):
-        problem = _verdict_problem(record, verdict)
-        if problem is not None:
-            failures.append(Failure(record.identity, record.line, problem))
+    failures += _rule_failures([record for record, _ in rules], questions, jobs, progress)
     failures += _axiom_failures(records, library, progress)
     ordered = tuple(sorted(dict.fromkeys(failures), key=lambda failure: (not failure.line, failure.line)))
     names = tuple(record.identity for record in records)
     return CheckResult(len(records), ordered, len(proofs.followed), names)
+
+
+def _rule_failures(
+    records: Sequence[Record], questions: Sequence[Examine], jobs: int, progress: Progress
+) -> list[Failure]:
+    """What proof and evaluation find; only that they contradict each other, where they do: then nothing is proved."""
+    try:
+        with Crew(jobs) as crew:
+            verdicts = examine_all(crew, questions, progress)
+    except Contradiction as found:
+        return [Failure("", 0, str(found))]
+    problems = [_verdict_problem(record, verdict) for record, verdict in zip(records, verdicts, strict=True)]
+    return [
+        Failure(record.identity, record.line, problem)
+        for record, problem in zip(records, problems, strict=True)
+        if problem is not None
+    ]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Self
 
-from taso_opt.verify.worker import MEMORY_LIMIT, Answer, Broken, OutOfMemory, Question
+from taso_opt.verify.verdict import Contradiction
+from taso_opt.verify.worker import MEMORY_LIMIT, Answer, Broken, Contradicted, OutOfMemory, Question
 
 BOOTSTRAP = """
 import json, sys
@@ -44,7 +45,10 @@ class Child:
         self.close()
 
     def ask(self, question: Question) -> Answer:
-        """The answer, of the type that the question's docstring names; Stopped when there is none."""
+        """The answer, of the type that the question's docstring names; Stopped when there is none.
+
+        Contradiction when proof and evaluation do not agree.
+        """
         if self._process is None:
             self._start()
         assert self._connection is not None
@@ -61,6 +65,8 @@ class Child:
             raise
         if isinstance(reply, Broken):
             raise AssertionError(f"the proving process failed:\n{reply.trace}")
+        if isinstance(reply, Contradicted):
+            raise Contradiction(reply.message)
         if isinstance(reply, OutOfMemory):
             raise Stopped(f"stopped at {MEMORY_LIMIT // 2**30} GiB of memory")
         answer: Answer = reply

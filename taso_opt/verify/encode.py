@@ -12,7 +12,7 @@ Sums and quotients in a pattern stand as fresh variables, and the law is guarded
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import z3
@@ -29,6 +29,10 @@ TENSOR, SHAPE, INT = z3.DeclareSort("Tensor"), z3.DeclareSort("Shape"), z3.IntSo
 EMPTY = z3.Const("[]", SHAPE)
 EXTEND = z3.Function("extend", SHAPE, INT, SHAPE)
 PRESENT = z3.Function("present", TENSOR, z3.BoolSort())
+SIZE = "size "
+KEPT = 2**14
+"""So many constants and sizes are kept once they are written."""
+
 SORTS = {"T": TENSOR, "S": SHAPE, "I": INT}
 
 
@@ -38,9 +42,15 @@ class Encoder:
     def __init__(self, builder: Builder, abstract_sizes: bool = False) -> None:
         self._builder = builder
         self._terms: dict[Term, Any] = {}
+        self._lists: dict[tuple[Attribute, ...], Any] = {}
         self.constants: dict[str, Any] = {}
         self.abstracted: dict[Dim, Any] = {}
-        self.abstract_sizes = abstract_sizes
+        self._abstract_sizes = abstract_sizes
+
+    def write_exactly(self) -> None:
+        """From now on write every size as it is, other than in a pattern."""
+        self._abstract_sizes = False
+        self._lists.clear()
 
     def term(self, root: Term) -> Any:
         """The Z3 term of a term with one output."""
@@ -71,7 +81,7 @@ class Encoder:
         """The Z3 integer of a size; in a pattern, anything but a number or a symbol becomes a variable."""
         if dim in self.abstracted:
             return self.abstracted[dim]
-        if self.abstract_sizes and isinstance(dim, Size) and (dim.symbol or QUOTIENT).startswith(QUOTIENT):
+        if self._abstract_sizes and isinstance(dim, Size) and (dim.symbol or QUOTIENT).startswith(QUOTIENT):
             self.abstracted[dim] = z3.Const(f"size #{len(self.abstracted)}", INT)
             return self.abstracted[dim]
         return self.exact(dim)
@@ -81,7 +91,9 @@ class Encoder:
         terms = [Size((term,)) for term in dim.terms] if isinstance(dim, Size) and len(dim.terms) > 1 else []
         if any(term in self.abstracted for term in terms):
             return z3.Sum([self.abstracted[term] if term in self.abstracted else self.exact(term) for term in terms])
-        return write_dim(dim, lambda name: self._constant(f"size {name}", INT))
+        written, names = _written(dim)
+        constants = [self._constant(f"{SIZE}{name}", INT) is _size(name) for name in names]
+        return written if all(constants) else write_dim(dim, lambda name: self.constants[f"{SIZE}{name}"])
 
     def _attribute(self, value: Attribute) -> Any:
         if isinstance(value, tuple):
@@ -89,7 +101,14 @@ class Encoder:
         assert isinstance(value, int | Size)
         return self.dim(value)
 
-    def _list(self, values: Sequence[Attribute]) -> Any:
+    def _list(self, values: tuple[Attribute, ...]) -> Any:
+        if not all(type(value) in (int, Size) for value in values):  # 1.0 is no 1, though dictionaries say so
+            return self._written_list(values)
+        if values not in self._lists:
+            self._lists[values] = self._written_list(values)
+        return self._lists[values]
+
+    def _written_list(self, values: tuple[Attribute, ...]) -> Any:
         result = EMPTY
         for at, value in enumerate(values):
             if at == 0 and isinstance(value, Size) and value.is_star:
@@ -100,7 +119,25 @@ class Encoder:
         return result
 
     def _constant(self, name: str, sort: Any) -> Any:
-        return self.constants.setdefault(name, z3.Const(name, sort))
+        if name not in self.constants:
+            self.constants[name] = _constant(name, sort)
+        return self.constants[name]
+
+
+@lru_cache(maxsize=KEPT)
+def _constant(name: str, sort: Any) -> Any:
+    return z3.Const(name, sort)
+
+
+def _size(name: str) -> Any:
+    """The constant for a symbol of sizes."""
+    return _constant(f"{SIZE}{name}", INT)
+
+
+@lru_cache(maxsize=KEPT, typed=True)
+def _written(dim: Dim) -> tuple[Any, tuple[str, ...]]:
+    """A size over constants, and the symbols that those stand for; writing is slow and the same sizes come again."""
+    return write_dim(dim, _size), tuple(dict.fromkeys(plain_symbols(dim)))
 
 
 def apply(function: Any, arguments: Sequence[Any]) -> Any:
@@ -183,7 +220,7 @@ def _equality(builder: Builder, trigger: Sequence[Term], u: Term, v: Term) -> An
     if guards is None:
         return None
     known = len(encoder.constants)
-    encoder.abstract_sizes = False
+    encoder.write_exactly()
     equation = encoder.term(u) == encoder.term(v)
     if len(encoder.constants) > known:
         return None

@@ -35,6 +35,7 @@ class Prover:
         for name, instances in self._instances.items():
             self._sides[name] = [(_operators(one.left), _operators(one.right)) for one in instances]
         self._laws: dict[str, list[Any]] = {}
+        self._reached: dict[frozenset[str], list[str]] = {}
         self.restart()
 
     def restart(self) -> None:
@@ -104,7 +105,13 @@ class Prover:
 
     def _relevant(self, rule: Rule) -> list[str]:
         """The axioms that can ever be instantiated: those of which a side is made of operators that can occur."""
-        reached = set(_operators((*rule.source, *rule.target)))
+        operators = _operators((*rule.source, *rule.target))
+        if operators not in self._reached:
+            self._reached[operators] = self._reachable(operators)
+        return self._reached[operators]
+
+    def _reachable(self, operators: frozenset[str]) -> list[str]:
+        reached = set(operators)
         relevant: dict[str, None] = {}
         grown = True
         while grown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from math import prod
 
@@ -51,7 +52,7 @@ class Instance:
         """The outputs of both sides."""
         return (*self.source, *self.target)
 
-    @property
+    @cached_property
     def variables(self) -> list[Var]:
         """The variables of both sides, in order of first occurrence."""
         return variables(self.roots)
@@ -74,38 +75,61 @@ def refute(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexamp
     Instances are drawn from the text of the rule, so that the answer is always the same.
     """
     agreed = 0
+    spread = _spread(builder, rule)
     for number, (instance, generator) in enumerate(instances(builder, rule, count)):
-        found = _disagreement(instance, generator, floats=number % FLOAT_EVERY == 0)
+        found = _disagreement(instance, generator, spread, floats=number % FLOAT_EVERY == 0)
         if found is not None:
             return found
         agreed += 1
     return agreed
 
 
-def _disagreement(instance: Instance, generator: np.random.Generator, floats: bool) -> Counterexample | None:
+def refute_in_numbers(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexample | int:
+    """As `refute`, over real numbers alone: residues have no order and leave functions such as Relu open."""
+    spread = _spread(builder, rule) or 1.0
+    agreed = 0
+    for instance, generator in instances(builder, rule, count):
+        found = _disagreement(instance, generator, spread, floats=True)
+        if found is not None:
+            return found
+        agreed += 1
+    return agreed
+
+
+def _spread(builder: Builder, rule: Rule) -> float | None:
+    """The standard deviation of numbers where residues will not do, else None.
+
+    Residues have no order, and no roots and reciprocals. Numbers for scalar functions spread over the pieces of hard
+    swishes and the like; two numbers of either sign are compared where both sides are defined.
+    """
+    if is_definitional(builder, rule):
+        return 1.0
+    return SPREAD if is_scalar(builder, rule) else None
+
+
+def _disagreement(
+    instance: Instance, generator: np.random.Generator, spread: float | None, floats: bool
+) -> Counterexample | None:
+    """Where both sides differ, over numbers of this spread or else over residues and, if `floats`, numbers too."""
     for left, right in zip(instance.source, instance.target, strict=True):
         shapes = instance.builder.type(left), instance.builder.type(right)
         if shapes[0] != shapes[1]:
             values = f"of shape {shapes[0]}", f"of shape {shapes[1]}"
             return _counterexample(instance, "types", left, right, (), values)
-    rule = Rule(instance.source, instance.target)
-    if is_definitional(instance.builder, rule):
-        # Residues have no roots and reciprocals; of two numbers of either sign, where they are defined.
-        numbers: Leaves = {leaf: generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables}
-        return _compare(instance, FloatArrays(), numbers, "float64", _far_apart)
-    if is_scalar(instance.builder, rule):
-        # Residues have no order. Numbers spread over the pieces of hard swishes and the like.
-        reals: Leaves = {
-            leaf: SPREAD * generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables
-        }
-        return _compare(instance, FloatArrays(), reals, "float64", _far_apart)
+    if spread is None:
+        found = _compare_residues(instance, generator)
+        if found is not None or not floats:
+            return found
+    reals: Leaves = {
+        leaf: (spread or 1.0) * generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables
+    }
+    return _compare(instance, FloatArrays(), reals, "float64", _far_apart)
+
+
+def _compare_residues(instance: Instance, generator: np.random.Generator) -> Counterexample | None:
     modular = ModularArrays(seed=int(generator.integers(2**31)))
     residues: Leaves = {leaf: modular.random(generator, leaf.type.static_shape) for leaf in instance.variables}
-    found = _compare(instance, modular, residues, f"modulo {modular.prime}", _unequal)
-    if found is not None or not floats:
-        return found
-    reals = {leaf: generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables}
-    return _compare(instance, FloatArrays(), reals, "float64", _far_apart)
+    return _compare(instance, modular, residues, f"modulo {modular.prime}", _unequal)
 
 
 def _compare(

@@ -8,6 +8,10 @@ from typing import TypeAlias
 from taso_opt.core.rule import FpClass
 
 
+class Contradiction(AssertionError):
+    """An equation is both proved and refuted: an axiom is false or a meaning is wrong; the message names both."""
+
+
 @dataclass(frozen=True)
 class Proved:
     """The equation follows from the axioms, and evaluation agreed on `instances` random instances.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from taso_opt.core.rule import Rule
 from taso_opt.spec.library import load_specs
-from taso_opt.verify.verdict import Verdict
+from taso_opt.verify.verdict import Contradiction, Verdict
 from taso_opt.verify.witness import Witness
 
 if TYPE_CHECKING:  # Z3 is imported in the child only
@@ -73,6 +73,13 @@ class Derive:
 @dataclass(frozen=True)
 class OutOfMemory:
     """The question needs more than the memory limit."""
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """Proof and evaluation do not agree, and in what."""
+
+    message: str
 
 
 @dataclass(frozen=True)
@@ -148,10 +155,12 @@ class Desk:
             self._derivation.add(rule)
 
 
-def _reply(desk: Desk, question: Question) -> Answer | OutOfMemory | Broken:
+def _reply(desk: Desk, question: Question) -> Answer | OutOfMemory | Contradicted | Broken:
     try:
         return desk.answer(question)
     except MemoryError:
         return OutOfMemory()
+    except Contradiction as found:
+        return Contradicted(str(found))
     except Exception:  # noqa: BLE001 - the boundary of the process: everything must reach the parent
         return Broken(traceback.format_exc())

@@ -52,3 +52,22 @@ def test_an_id_that_no_rule_has_is_one_line(run):
     code, out, error = run("rules", "show", "ffffffffffff")
     assert (code, out) == (2, "")
     assert "expected the id of one rule of the library, found 0 that begin with 'ffffffffffff'" in error
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_of_rules_about_both_parts_of_a_split_each_shows_both_with_their_proofs(run, part):
+    law = "Add(x, Split(y; axis=-1, sizes=(m, k))[{0}]) = Split(Add(x, y); axis=-1, sizes=(m, k))[{0}]"
+    texts = [law.format(at) for at in (part, 1 - part)]
+    identities = [identity(run, text) for text in texts]
+    first = identities[part]
+    for command, mark in (("show", "`tasoopt verify --check` makes the proof again."), ("explain", "It follows from")):
+        code, out, _ = run("rules", command, identities[0])
+        assert code == 0
+        assert out.index(texts[0]) < out.index(texts[1])
+        assert f"rewritten in one step, named {first}, by this rule and {identities[1]}:" in out
+        assert out.count(mark) == 2
+
+
+def test_a_rule_about_no_part_is_shown_alone(run):
+    out = run("rules", "show", identity(run, "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z))"))[1]
+    assert "in one step" not in out and out.count("proved by") == 1

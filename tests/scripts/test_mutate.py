@@ -64,6 +64,18 @@ def test_a_sample_of_the_mutated_meanings_has_no_survivor():
     assert [outcome for outcome in outcomes if outcome.fate not in ("caught", "equivalent")] == []
 
 
+@pytest.mark.parametrize("change", ["line 7: 2 * channels becomes 2 + channels", "line 6: 0 becomes 1"])
+def test_a_changed_preparation_of_kernels_is_told_from_what_the_runtime_computes(change):
+    function = LIBRARY.operators["PairGroups"].evaluate
+    cases = list(mutate.runtime_cases(LIBRARY, "PairGroups"))
+    assert len(cases) > 10 and all(case.agrees(LIBRARY) for case in cases)
+    changed = [mutant for mutant in mutants.changed_meanings(function) if mutant.change == change]
+    assert changed
+    for mutant in changed:
+        with mutants.in_force(function, mutant):
+            assert mutate._meaning_fate(LIBRARY, {"PairGroups": cases}) == "caught"
+
+
 def test_a_mutated_meaning_is_in_force_only_for_a_while():
     axiom = LIBRARY.axioms["transpose_of_matmul"]
     function = LIBRARY.operators["MatMul"].evaluate

@@ -9,6 +9,7 @@ import pytest
 
 from taso_opt.spec.library import spec_sources
 from taso_opt.spec.rule_file import library_bytes, proof_bytes, proofs_path, read_rules, rule_id, write_rules
+from taso_opt.verify import child
 from taso_opt.verify.check import check_library
 from taso_opt.verify.checker.proofs import check_proofs, digest
 from taso_opt.verify.proofs import proof_file, read_witness, write_proofs
@@ -208,6 +209,20 @@ def test_a_changed_meaning_or_axiom_makes_the_proofs_stale(copy):
     sources[-1] += b"\n# changed"
     findings = check_proofs(copy.read_bytes(), proofs_path(copy).read_bytes(), sources)
     assert [text.partition(":")[0] for _, text in findings.problems] == ["the proofs were made from other specs"]
+
+
+def test_a_meaning_that_contradicts_the_proofs_fails_the_check_naming_both(copy, library, monkeypatch):
+    squared = """
+from taso_opt.spec import load_specs
+other = lambda xp, x, y: xp.contract("...mk,...kn->...mn", x, xp.multiply(y, y))
+load_specs().operators["MatMul"].evaluate.__code__ = other.__code__
+"""
+    monkeypatch.setattr(child, "BOOTSTRAP", child.BOOTSTRAP.replace("serve(pipe)", squared + "serve(pipe)"))
+    result = check_library(copy, library)
+    (failure,) = result.failures
+    assert failure.line == 0
+    assert failure.problem.startswith("expected proof and evaluation to agree")
+    assert "MatMul" in failure.problem and " although " in failure.problem
 
 
 def test_a_changed_axiom_is_noticed_even_with_fitting_digests(copy, library):
