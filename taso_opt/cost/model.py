@@ -53,10 +53,18 @@ class CostModel:
         return self.finder.units(outputs, boundary)
 
     def kernels(
-        self, outputs: Sequence[Term], boundary: Collection[Term] = (), around: Around = NOTHING
+        self,
+        outputs: Sequence[Term],
+        boundary: Collection[Term] = (),
+        around: Around = NOTHING,
+        units: Sequence[Unit] | None = None,
     ) -> Sequence[Unit]:
-        """The same as it runs in its place, with the conversions between layouts, as far as is known of them."""
-        return self._laid_out(self.units(outputs, boundary), outputs, boundary, around)[0]
+        """The same as it runs in its place, with the conversions between layouts, as far as is known of them.
+
+        `units` are what the method of that name answers, where the caller has asked before.
+        """
+        units = self.units(outputs, boundary) if units is None else units
+        return self._laid_out(units, outputs, boundary, around)[0]
 
     def execution(self, outputs: Sequence[Term]) -> tuple[list[frozenset[Term]], Layouts]:
         """The terms of a graph that the runtime executes together, and the layouts of its values."""
@@ -77,9 +85,10 @@ class CostModel:
 
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
         """The cost of the same in seconds; measures what is missing in one batch."""
-        self.learn(self.units(outputs, boundary))
+        units = self.units(outputs, boundary)
+        self.learn(units)
         around = NOTHING if boundary else Around(wanted=frozenset((output, PLAIN) for output in outputs))
-        kernels = self.kernels(outputs, boundary, around)
+        kernels = self.kernels(outputs, boundary, around, units)
         self.prepare(kernels)
         return sum(self._known[unit.key] for unit in kernels)
 

@@ -71,10 +71,14 @@ class TradeCost:
             self._latency.learn(units)
 
     def kernels(
-        self, outputs: Sequence[Term], boundary: Collection[Term] = (), around: Around = NOTHING
+        self,
+        outputs: Sequence[Term],
+        boundary: Collection[Term] = (),
+        around: Around = NOTHING,
+        units: Sequence[Unit] | None = None,
     ) -> Sequence[Unit]:
-        """The units as they run in their place, and the conversions between layouts."""
-        return self._latency.kernels(outputs, boundary, around)
+        """The units as they run in their place, and the conversions between layouts; `units` where they are known."""
+        return self._latency.kernels(outputs, boundary, around, units)
 
     def execution(self, outputs: Sequence[Term]) -> tuple[list[frozenset[Term]], Layouts]:
         """The terms of a graph that the runtime executes together, and the layouts of its values."""

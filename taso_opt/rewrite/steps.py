@@ -16,7 +16,7 @@ from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.match import Binding, Matcher, ValueOf
-from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern
+from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
 from taso_opt.rewrite.sums import sums
 from taso_opt.spec.builder import Builder
 
@@ -62,9 +62,12 @@ class Rewriter:
         matchers = [(rule, Matcher(builder, rule.private_sizes, value_of)) for rule in compiled]
         single = ((rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds)
         self._single = RuleIndex(single, _source)
+        undoing = ((rule, matcher) for rule, matcher in matchers if isinstance(rule.target, Variable))
+        self._undoing = RuleIndex(undoing, _source)
         self._folding = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.folds), _operand)
         self._merging = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.merges), _source)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
+        self._undone: dict[Term, Step | None] = {}
         self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
         self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
@@ -123,13 +126,19 @@ class Rewriter:
         """Every way to replace this one term."""
         known = self._rewrites.get(term)
         if known is None:
-            known = tuple(self._single_steps(term))
+            known = tuple(self._single_steps(term, self._single))
             self._rewrites[term] = known
         return known
 
-    def _single_steps(self, term: Term) -> Iterator[Step]:
+    def undone(self, term: Term) -> Step | None:
+        """The step that leaves a part of a term only, as where all parts of a split are joined; None if none does."""
+        if term not in self._undone:
+            self._undone[term] = next(self._single_steps(term, self._undoing), None)
+        return self._undone[term]
+
+    def _single_steps(self, term: Term, index: RuleIndex[tuple[CompiledRule, Matcher]]) -> Iterator[Step]:
         seen = {term}
-        for rule, matcher in self._single.candidates(term):
+        for rule, matcher in index.candidates(term):
             for tried, binding in enumerate(matcher.match(rule.source, term)):
                 if tried == MAX_BINDINGS:
                     break

@@ -213,7 +213,8 @@ class BacktrackingSearch:
         place = outputs, inner, change.around
         known = self._kernels.get(place)
         if known is None:
-            known = self._kernels[place] = self._cost.kernels(outputs, change.kept, change.around)
+            units = self._units_of(change, after)
+            known = self._kernels[place] = self._cost.kernels(outputs, change.kept, change.around, units)
         return known
 
     def _work(self, units: Sequence[Any]) -> int:

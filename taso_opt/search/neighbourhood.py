@@ -116,6 +116,16 @@ class Neighbourhood:
         terms = takewhile(lambda term: not expired(), self.terms)
         return descents(terms, self._present, self.used_by, rewriter)
 
+    def with_undone(self, step: Step, rewriter: Rewriter) -> tuple[tuple[Step, ...], Replacements]:
+        """A step, with those that take away again what it adds and undoes, as the join of all parts of a split."""
+        _, new = self._built_on(image for _, image in step.replacements)
+        undone = [found for found in map(rewriter.undone, new) if found is not None]
+        mapping = {old: image for found in undone for old, image in found.replacements}
+        pairs = [(old, rewriter.replaced(image, mapping)) for old, image in step.replacements] if undone else []
+        if not undone or any(image is None for _, image in pairs):
+            return (step,), step.replacements
+        return (step, *undone), tuple((old, image) for old, image in pairs if image is not None)
+
     def local_change(self, steps: tuple[Step, ...], replacements: Replacements) -> LocalChange:
         """The terms that die and the terms that appear when the steps are taken."""
         images = dict(replacements)
@@ -177,14 +187,19 @@ class Neighbourhood:
         return frozenset(dead)
 
 
-def combined(moves: Sequence[tuple[Move, LocalChange]]) -> Move | None:
-    """The most promising moves that leave each other alone, as one move; None if there are fewer than two."""
+def combined(moves: Sequence[tuple[Move, LocalChange]], bearable: float = 0.0) -> Move | None:
+    """The most promising moves that leave each other alone, as one move; None if there are fewer than two.
+
+    Those that lose are taken as long as the sum is bearable.
+    """
     taken: list[Move] = []
     touched: set[Term] = set()
     for move, change in sorted(moves, key=lambda entry: entry[0].change):
         roots = {old for old, _ in move.replacements}
         if roots & touched or change.dead & touched:
             continue
+        if move.change > 0 and sum(one.change for one in taken) + move.change > bearable:
+            break
         touched |= roots | change.dead
         taken.append(move)
     if len(taken) < 2:
@@ -213,16 +228,16 @@ def moves_from(
     thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
-    priced = _priced([here.local_change((step,), step.replacements) for step in steps], price)
+    priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price)
     if with_sequences:
         found = (*folding_sequences(here, rewriter, expired), *here.descents(rewriter, expired))
         sequences = [here.local_change(*sequence) for sequence in found]
         priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
-    others = [(move, change) for move, change in priced if 0 <= move.change <= bearable and len(move.steps) == 1]
+    others = [(move, change) for move, change in priced if 0 <= move.change <= bearable]
     level = [(move, change) for move, change in others if move.change == 0]
     groups = (*_by_rule(gains), gains, *_by_rule(level), *_by_rule(others))
-    joint = dict.fromkeys(move for move in map(combined, groups) if move is not None and move.change <= bearable)
+    joint = dict.fromkeys(move for move in (combined(group, bearable) for group in groups) if move is not None)
     return [move for move, _ in priced], list(joint)
 
 

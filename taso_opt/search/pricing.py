@@ -27,9 +27,13 @@ class CostOracle(Protocol[U]):
         ...
 
     def kernels(
-        self, outputs: Sequence[Term], boundary: Collection[Term] = (), around: Around = NOTHING
+        self,
+        outputs: Sequence[Term],
+        boundary: Collection[Term] = (),
+        around: Around = NOTHING,
+        units: Sequence[U] | None = None,
     ) -> Sequence[U]:
-        """The units as they run in their place, and the conversions between layouts."""
+        """The units as they run in their place, and the conversions between layouts; `units` where they are known."""
         ...
 
     def execution(self, outputs: Sequence[Term]) -> tuple[Iterable[frozenset[Term]], Layouts]:
