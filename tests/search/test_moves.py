@@ -1,0 +1,66 @@
+"""Moves: what a step undoes is taken away at once, and what one rule does everywhere is one move, small losses too."""
+
+import pytest
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.neighbourhood import Neighbourhood, moves_from
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+
+MERGE = (
+    "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
+    "Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[1]) where x[*b, m, k], y[*b, p, k], w[k, n]"
+)
+UNDO = "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
+SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
+
+
+@pytest.fixture(scope="module")
+def op():
+    return load_specs().builder()
+
+
+def tensor(kind, name, *shape):
+    return kind(name, TensorType("float32", shape))
+
+
+def moves(op, outputs, rules, price, **options):
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules)))
+    return moves_from(Neighbourhood(outputs), rewriter, price, False, **options)
+
+
+def test_joining_the_parts_of_a_split_again_is_undone_in_the_same_move(op):
+    whole, weight = tensor(Var, "x", 2, 8), tensor(Const, "w", 8, 8)
+    split = op.Split(op.Relu(whole), axis=-2, sizes=(1, 1))
+    outputs = tuple(op.MatMul(op.item(split, part), weight) for part in range(2))
+    single, _ = moves(op, outputs, (MERGE, UNDO), lambda changes: [0.0 for _ in changes])
+    merge = next(move for move in single if len(move.replacements) == 2)
+    assert [step.rule.rule.name for step in merge.steps] == [parse_rule(rule, op).name for rule in (MERGE, UNDO)]
+    product = op.MatMul(op.Relu(whole), weight)
+    merged = op.Split(product, axis=-2, sizes=(1, 1))
+    assert merge.replacements == tuple((old, op.item(merged, part)) for part, old in enumerate(outputs))
+    assert merge.saved == 1  # two products and a split before, one product and a split behind
+
+
+def spelled(op, outputs, losses, **options):
+    """The numbers of places of the joint moves of SPELL, where the changes lose so much, one after the other."""
+    _, joint = moves(op, outputs, (SPELL,), lambda changes: losses[: len(changes)], **options)
+    return [len(move.steps) for move in joint]
+
+
+def test_a_rule_that_loses_a_little_everywhere_is_a_joint_move_as_far_as_the_loss_is_bearable(op):
+    outputs = tuple(op.Relu(tensor(Var, name, 4)) for name in "abcd")
+    losses = [0.1, 0.1, 0.4, 0.1]
+    assert spelled(op, outputs, losses) == []
+    assert spelled(op, outputs, losses, bearable=0.25) == [2]
+    assert spelled(op, outputs, losses, bearable=0.35) == [3]
+    assert spelled(op, outputs, losses, bearable=1.0) == [4]
+
+
+def test_what_changes_nothing_is_a_joint_move_beside_what_loses(op):
+    outputs = tuple(op.Relu(tensor(Var, name, 4)) for name in "abcd")
+    assert sorted(spelled(op, outputs, [0.0, 0.0, 0.1, 0.1], bearable=0.3)) == [2, 4]
+    assert spelled(op, outputs, [0.0, 0.0, 0.5, 0.5], bearable=0.3) == [2]
