@@ -134,7 +134,7 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
     model = read_model(path, load_specs(), DIMS.get(name, {}))
     with RuntimeProcess() as process:
         measurer = Measurer(process, RUN, probe(process), weight_bytes(model))
-        cost = CostModel(load_specs().builder(model.bindings), table, measurer, model.opset)
+        cost = CostModel(load_specs().builder(model.bindings), table, measurer, model.opset, model.literal)
         graphs = list(random_graphs(model, rewrites, seconds))
         for graph in (model.graph.outputs, *graphs):
             cost.cost(graph)

@@ -115,7 +115,7 @@ class Measurer:
         for one in prepared:
             timing = timings.get(one.key)
             if isinstance(timing, Timing):
-                seconds = max(timing.median_s - FIXED_S, 0.0) / one.copies
+                seconds = max(timing.quiet_s - FIXED_S, 0.0) / one.copies
                 entries.append(CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples))
             else:
                 entries.append(CostEntry(self.place, one.key, one.otherwise, 0.0, 0))

@@ -27,11 +27,11 @@ SHORTEST_S = 1e-9  # a clock may read 0 for a very short sample; a logarithm nee
 
 
 def timing_of(samples: Sequence[float] | Samples) -> Timing:
-    """Median and spread of samples in seconds; at least one sample."""
+    """Median, spread and lower quartile of samples in seconds; at least one sample."""
     values = np.asarray(samples, np.float64)
     median = float(np.median(values))
     spread = MAD_TO_DEVIATION * float(np.median(np.abs(values - median)))
-    return Timing(median, spread, int(values.size))
+    return Timing(median, spread, int(values.size), float(np.percentile(values, 25)))
 
 
 def paired_ratio(recreations: Sequence[tuple[Samples, Samples]], seed: int) -> Ratio:

@@ -16,11 +16,15 @@ class ModelDescription:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one run: median of `samples` samples, and their spread (1.4826 * median absolute deviation)."""
+    """Seconds of one run: median of `samples` samples, their spread (1.4826 * median absolute deviation), and `quiet_s`.
+
+    The last is the lower quartile: what disturbs a kernel only adds to its time, so that it repeats better.
+    """
 
     median_s: float
     spread_s: float
     samples: int
+    quiet_s: float
 
     @property
     def median_ms(self) -> float:

@@ -14,6 +14,7 @@ def test_a_timing_is_the_median_and_the_scaled_median_deviation():
     timing = timing_of([1.0, 2.0, 3.0, 4.0, 100.0])
     assert (timing.median_s, timing.samples) == (3.0, 5)
     assert timing.spread_s == pytest.approx(1.4826)
+    assert timing.quiet_s == 2.0
     assert timing.median_ms == 3000.0
     assert timing.spread_ms == pytest.approx(1482.6)
 

@@ -17,7 +17,7 @@ from taso_opt.runtime import (
 
 
 def contestant(value: float, low: float, high: float) -> Contestant:
-    timing = Timing(1.0, 0.0, 30)
+    timing = Timing(1.0, 0.0, 30, 1.0)
     return Contestant(Latency(timing, timing), Ratio(value, low, high), Ratio(1.0, 1.0, 1.0))
 
 

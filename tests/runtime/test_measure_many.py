@@ -24,7 +24,7 @@ class CrashingProcess:
         self.batches.append(keys)
         if self.fatal & set(keys):
             raise RuntimeFailure("killed by SIGSEGV")
-        return {key: Timing(1e-6, 0.0, 1) for key in keys}
+        return {key: Timing(1e-6, 0.0, 1, 1e-6) for key in keys}
 
 
 def test_a_larger_model_takes_longer_and_keys_keep_their_order(shared_process, unary):

@@ -5,7 +5,7 @@ import pytest
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, Timing
 from taso_opt.search.finals import FASTEST, Standard
 
-TIME = Latency(Timing(1e-3, 0.0, 30), Timing(1e-3, 0.0, 30))
+TIME = Latency(Timing(1e-3, 0.0, 30, 1e-3), Timing(1e-3, 0.0, 30, 1e-3))
 
 
 def measured(value, low, high, noise=0.01):
