@@ -16,9 +16,9 @@ class ModelDescription:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one run: median of `samples` samples, their spread (1.4826 * median absolute deviation), and `quiet_s`.
+    """Seconds of one run: median of `samples` samples, and their spread (1.4826 * median absolute deviation).
 
-    The last is the lower quartile: what disturbs a kernel only adds to its time, so that it repeats better.
+    `quiet_s` is the lower quartile: what disturbs a kernel only adds to its time, so that it repeats better.
     """
 
     median_s: float
