@@ -25,6 +25,8 @@ TARGET = 95
 UNEXPLAINED = ("resource limit", "took longer", "stopped", "memory")
 """Words of reasons that say only that the search for a proof was given up."""
 
+MEANT = "true at all sizes by the meanings of its operators, but the axioms do not give it"
+
 INTRODUCTION = """# What became of the candidates
 
 Written by `make rules`; do not edit. `tasoopt generate` suggests equations because both sides agree on samples; only
@@ -60,7 +62,7 @@ def _reason(library: SpecLibrary, entry: Entry) -> str:
     rule = parse_rule(entry["rule"], builder)
     if isinstance(prove_for_all_sizes(builder, rule.source, rule.target), Unknown):
         return str(entry["reason"])
-    return "true at all sizes by the meanings of its operators, but the axioms do not give it"
+    return MEANT
 
 
 def explained_share(entries: Sequence[Entry], reasons: Mapping[str, str]) -> float:
@@ -74,17 +76,21 @@ def page(entries: Sequence[Entry], reasons: Mapping[str, str]) -> Iterator[str]:
     """The page as lines of Markdown."""
     yield INTRODUCTION
     counts = Counter(entry["verdict"] for entry in entries)
-    yield "| candidates | proved | refuted | neither | explained of those not proved |"
-    yield "|---|---|---|---|---|"
     share = explained_share(entries, reasons)
-    yield f"| {len(entries)} | {counts['proved']} | {counts['refuted']} | {counts['unknown']} | {share:.1f}% |"
+    yield "| candidates | proved | refuted | true by meanings alone | other reasons | explained of those not proved |"
+    yield "|---|---|---|---|---|---|"
+    meant = [rule for rule, reason in reasons.items() if reason == MEANT]
+    others = {rule: reason for rule, reason in reasons.items() if reason != MEANT}
+    cells = (len(entries), counts["proved"], counts["refuted"], len(meant), len(others), f"{share:.1f}%")
+    yield f"| {' | '.join(map(str, cells))} |"
     yield from ("", "## Refuted", "")
-    for entry in entries:
-        if entry["verdict"] == "refuted":
-            yield f"- `{entry['rule']}`<br>{_counterexample(entry['counterexample'])}"
-    for reason, count in Counter(reasons.values()).most_common():
-        yield from ("", f"## {reason[0].upper()}{reason[1:]}", "", f"{count} candidates:", "")
-        yield from (f"- `{rule}`" for rule, given in reasons.items() if given == reason)
+    refuted = [entry for entry in entries if entry["verdict"] == "refuted"]
+    yield from (f"- `{entry['rule']}`<br>{_counterexample(entry['counterexample'])}" for entry in refuted)
+    yield from () if refuted else ("None.",)
+    yield from ("", "## Neither proved nor refuted", "")
+    yield from (f"- `{rule}`<br>{reason}" for rule, reason in others.items())
+    yield from ("", "## True at all sizes by the meanings of their operators", "", "No axiom says these:", "")
+    yield from (f"- `{rule}`" for rule in meant)
 
 
 def _counterexample(found: Mapping[str, Any]) -> str:

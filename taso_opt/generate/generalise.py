@@ -36,7 +36,7 @@ class Generaliser:
     seed: int
 
     def forms(self, rule: Rule) -> list[Rule]:
-        """The most general forms of an equation, canonically named; none when it fails a final test."""
+        """The most general forms of an equation, canonically named; none when it fails a final test or has no types."""
         # 1. Window attributes, group counts and kernel sizes become symbols.
         rule = self._with_symbolic_windows(rule)
         rule = self._with_symbolic_group(rule)
@@ -44,6 +44,8 @@ class Generaliser:
         # 2. Sizes that need not be equal get different symbols.
         rule = self._with_atoms(rule)
         rule = self._with_fewest_equal_sizes(rule)
+        if _has_quotients(rule):
+            return []  # a variable of exactly the size of a strided window's result: no type says that
         # 3. Leading axes become stars, of all variables or of some.
         forms = [canonical(form, self.builder) for form in self._with_stars(rule) or [rule]]
         return [form for form in forms if self._is_confirmed(form)]
@@ -229,6 +231,12 @@ class Generaliser:
 
 def _applications(rule: Rule) -> list[Apply]:
     return [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
+
+
+def _has_quotients(rule: Rule) -> bool:
+    """Whether a size of a variable is no polynomial in sizes of other axes."""
+    dims = [dim for variable in rule.variables for dim in variable.type.shape if isinstance(dim, Size)]
+    return any(not name.lstrip("*").isidentifier() for dim in dims for name in dim.symbols())
 
 
 def _has_star(kind: TensorType) -> bool:
