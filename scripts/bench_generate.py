@@ -71,7 +71,7 @@ def main(names: tuple[str, ...], inside: bool) -> None:
     for name in names or known:
         click.echo(f"{name} ...", err=True)
         command = [sys.executable, __file__, "--inside", name]
-        rows[name] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        rows[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(rows, indent=1))
         DOCUMENT.write_text("\n".join(page(rows)) + "\n", encoding="utf-8")

@@ -65,7 +65,7 @@ OPERATOR = Operator(
     evaluate=evaluate,
     spelling=Spelling(("AveragePool",), read, write),
     arity=1,
-    choices={"image": SQUARE},
+    choices={"image": SQUARE, "pooling": (SQUARE[2], {**SQUARE[3], "strides": (1, 1)})},
     conditions=pooling_conditions,
 )
 

@@ -77,7 +77,10 @@ OPERATOR = Operator(
     evaluate=evaluate,
     spelling=Spelling(("Conv",), read, write),
     arity=None,
-    choices={"image": (*WINDOWS, {**PLAIN, "group": 2})},
+    choices={
+        "image": (*WINDOWS, {**PLAIN, "group": 2}),
+        "pooling": tuple({**PLAIN, "pads": pads, "group": 2} for pads in ((0, 0, 0, 0), (1, 1, 1, 1))),
+    },
 )
 
 

@@ -78,8 +78,11 @@ def _instances(rule: Rule, builder: Builder, generator: np.random.Generator, cou
             instance = instantiate(builder, roots, assignment, "float64")
         except TypeMismatch:
             continue
+        sides = instance[:outputs], instance[outputs:]
+        if any(min(_shape(variable), default=1) < 1 for variable in _variables(*sides)):
+            continue  # a size such as h-2 where h is too small
         count -= 1
-        yield instance[:outputs], instance[outputs:]
+        yield sides
 
 
 def _window_ranges(roots: tuple[Term, ...]) -> dict[str, tuple[int, int]]:

@@ -75,13 +75,13 @@ class Members:
             self._builds[number, built[0]].append((built, self._size(built)))
 
     def _makes_something_up(self, number: int, made: Application) -> bool:
-        """Whether a variable equals a term that asks another one for its type, as x does x convolved with an identity.
+        """Whether a term equals one that asks another variable for its type, as x does x convolved with an identity.
 
-        No rewriting finds such a term in place of a variable, so nothing may count as implied by it.
+        No rewriting finds such a term in place of the other, so nothing may count as implied by it.
         """
         node = self._nodes[number]
         operands = [self._nodes[one] for one in made.operands]
-        return isinstance(node.made, int) and any(one.mask & ~node.mask and _is_for_weights(one) for one in operands)
+        return any(one.mask & ~node.mask and _is_for_weights(one) for one in operands)
 
     def build(self, move: Move, item: int | None, operands: Sequence[int]) -> Built:
         """An application by value, commutative operands in order."""

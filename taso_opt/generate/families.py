@@ -34,7 +34,7 @@ STAR_SIZES: tuple[Sizes, ...] = (
 )
 """Stars are runs of axes with as many elements under each name."""
 
-SIZES = {"matrix": MATRIX_SIZES, "image": IMAGE_SIZES, "shape": STAR_SIZES}
+SIZES = {"matrix": MATRIX_SIZES, "image": IMAGE_SIZES, "pooling": IMAGE_SIZES, "shape": STAR_SIZES}
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,7 @@ KERNELS: tuple[Pool, ...] = (
     _pool("enlarged kernels", "image kernel", "x: n c h w", "f: m c 1 1; g: m c 3 3; a: m", without=NOT_SUMS),
     _pool("identity kernels", "image kernel", "x: n c h w", "f: c c 1 1; a: c", without=NOT_SUMS),
     _pool("kernels of pairs", "image kernel", "x: n 2*c h w", "f: 2*m c 3 3; a: 2*m", without=NOT_SUMS, max_ops=2),
+    _pool("pooling kernels", "pooling", "x: n 2*c h w", "f: 2*c c 3 3; a: 2*c", without=(*JOINS, *FLAT), max_ops=3),
 )
 
 POINTWISE = _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2)

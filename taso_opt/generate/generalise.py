@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.core.rule import Rule
@@ -35,7 +36,7 @@ class Generaliser:
     seed: int
 
     def forms(self, rule: Rule) -> list[Rule]:
-        """The most general forms of an equation, canonically named; none when it fails a final test."""
+        """The most general forms of an equation, canonically named; none when it fails a final test or has no types."""
         # 1. Window attributes, group counts and kernel sizes become symbols.
         rule = self._with_symbolic_windows(rule)
         rule = self._with_symbolic_group(rule)
@@ -43,6 +44,8 @@ class Generaliser:
         # 2. Sizes that need not be equal get different symbols.
         rule = self._with_atoms(rule)
         rule = self._with_fewest_equal_sizes(rule)
+        if _has_quotients(rule):
+            return []  # a variable of exactly the size of a strided window's result: no type says that
         # 3. Leading axes become stars, of all variables or of some.
         forms = [canonical(form, self.builder) for form in self._with_stars(rule) or [rule]]
         return [form for form in forms if self._is_confirmed(form)]
@@ -61,11 +64,13 @@ class Generaliser:
         return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else None
 
     def _with_symbolic_windows(self, rule: Rule) -> Rule:
-        """All attributes of windows become symbols, or those of each operator that can."""
+        """All attributes of windows become symbols, or those of one name, or those of each operator that can."""
         everything = _window_values(rule)
         general = self._attempt(rule, _symbolic(rule, everything)) if everything else rule
         if general is not None:
             return general
+        for attribute in dict.fromkeys(name for _, name, _ in everything):
+            rule = self._attempt(rule, _symbolic(rule, [one for one in everything if one[1] == attribute])) or rule
         for operator in dict.fromkeys(operator for operator, _, _ in everything):
             own = [one for one in everything if one[0] == operator]
             for chosen in (own, *([one] for one in own)):
@@ -105,7 +110,11 @@ class Generaliser:
             if isinstance(dim, int)
         }
         for number in sorted({number for number, _ in literals}, reverse=True):
-            rule = self._attempt(rule, Schemes(_unfixed(rule, number), {})) or rule
+            types = _unfixed(rule, number)
+            general = self._attempt(rule, Schemes(types, {})) or self._attempt(
+                rule, Schemes(types, _of_kernels(rule, number))
+            )
+            rule = general or rule
         return rule
 
     def _with_atoms(self, rule: Rule) -> Rule:
@@ -224,6 +233,12 @@ def _applications(rule: Rule) -> list[Apply]:
     return [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
 
 
+def _has_quotients(rule: Rule) -> bool:
+    """Whether a size of a variable is no polynomial in sizes of other axes."""
+    dims = [dim for variable in rule.variables for dim in variable.type.shape if isinstance(dim, Size)]
+    return any(not name.lstrip("*").isidentifier() for dim in dims for name in dim.symbols())
+
+
 def _has_star(kind: TensorType) -> bool:
     return any(isinstance(dim, Size) and dim.is_star for dim in kind.shape)
 
@@ -268,9 +283,23 @@ def _unfixed(rule: Rule, number: int) -> dict[Var, TensorType]:
     types = {}
     for variable in rule.variables:
         shape = variable.type.shape
-        dims = [symbol(f"fixed{number}_{len(shape) - at}") if dim == number else dim for at, dim in enumerate(shape)]
-        types[variable] = TensorType(variable.type.dtype, tuple(dims))
+        types[variable] = TensorType(variable.type.dtype, _without_number(shape, number))
     return types
+
+
+def _of_kernels(rule: Rule, number: int) -> dict[Term, dict[str, Attribute]]:
+    """The same symbols for sizes of pooling windows: those that are as large as the kernel of a convolution."""
+    return {
+        one: {"kernel": _without_number(value, number)}
+        for one in _applications(rule)
+        for name, value in one.attributes
+        if name == "kernel" and isinstance(value, tuple)
+    }
+
+
+def _without_number(sizes: Sequence[Attribute], number: int) -> tuple[Any, ...]:
+    places = len(sizes)
+    return tuple(symbol(f"fixed{number}_{places - at}") if dim == number else dim for at, dim in enumerate(sizes))
 
 
 def _exchanged(rule: Rule, places: Sequence[tuple[str, int]], new: Dim) -> dict[Var, TensorType]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 Work = TypeVar("Work")
@@ -101,9 +102,24 @@ def processes(count: int) -> Iterator[Engine]:
         return
     # A fresh interpreter for each process: forking one that has threads is unsafe.
     context = multiprocessing.get_context("spawn")
-    with TemporaryDirectory(prefix="tasoopt-") as folder, ProcessPoolExecutor(count, context) as executor:
+    with (
+        TemporaryDirectory(prefix="tasoopt-") as folder,
+        ProcessPoolExecutor(count, context, _end_with_parent) as executor,
+    ):
         try:
             yield Processes(executor, Path(folder))
         except BaseException:
             executor.shutdown(cancel_futures=True)
             raise
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, killed say: nobody would ever give it work again."""
+    Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "expected a process that another one started"
+    parent.join()
+    os._exit(1)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TypeVar
 
-from taso_opt.errors import SpecError
+from taso_opt.errors import SpecError, TasoError
 from taso_opt.spec.axiom import Axiom
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Operator, Spelling
@@ -41,7 +41,7 @@ class SpecLibrary:
 
 @cache
 def load_specs() -> SpecLibrary:
-    """The library that ships with the tool: one module of specs/ for each operator."""
+    """The library that ships with the tool: one module of specs/ for each operator; SpecError when one is broken."""
     return assemble(_spec_modules())
 
 
@@ -61,6 +61,8 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
         hasher.update(source)
     for module in modules:
         operator = getattr(module, "OPERATOR", None)
+        if operator is not None and not isinstance(operator, Operator):
+            raise SpecError(f"{module.__name__}: expected OPERATOR to be an Operator, found {operator!r}")
         if operator is not None:
             _add(operators, operator.name, operator, module)
         spelling = getattr(module, "SPELLING", operator.spelling if operator is not None else None)
@@ -84,7 +86,18 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
 def _spec_modules() -> list[ModuleType]:
     package = importlib.import_module(SPECS_PACKAGE)
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return [importlib.import_module(f"{SPECS_PACKAGE}.{name}") for name in names]
+    return [_spec_module(f"{SPECS_PACKAGE}.{name}") for name in names]
+
+
+def _spec_module(name: str) -> ModuleType:
+    """One specification; SpecError when its file cannot be run, whatever is wrong with it."""
+    try:
+        return importlib.import_module(name)
+    except TasoError as error:
+        raise SpecError(f"{name}: {error}") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise SpecError(f"{name}: expected a specification that Python can run, found {what}") from error
 
 
 def _sources(modules: list[ModuleType]) -> list[bytes]:

@@ -91,9 +91,8 @@ def _shares(rule: Rule) -> bool:
 def _makes_something_up(rule: Rule) -> bool:
     operators = load_specs().operators
     terms = [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
-    return any(isinstance(side[0], Var) for side in (rule.source, rule.target)) and any(
-        operators[term.operator].weights_only for term in terms
-    )
+    apart = set(variables(rule.source)) != set(variables(rule.target))
+    return apart and any(operators[term.operator].weights_only for term in terms)
 
 
 def _order(rule: Rule) -> tuple[int, int, int, int, int, str]:

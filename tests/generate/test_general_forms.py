@@ -2,7 +2,10 @@
 
 import pytest
 
+from taso_opt.core.dims import symbol
 from taso_opt.core.rule import Rule
+from taso_opt.core.term import Var
+from taso_opt.core.types import parse_scheme
 from taso_opt.generate.canonical import canonical
 from taso_opt.generate.confirm import holds, holds_in_floats
 from taso_opt.generate.generalise import Generaliser
@@ -77,6 +80,22 @@ def test_what_is_false_gets_no_form_at_all(forms):
     # True where the first part is no longer than x, false elsewhere.
     cut = "Split(Concat(x, {}; axis=-1); axis=-1, sizes=(p, n))[0]".format
     assert forms(f"{cut('y')} = {cut('Tanh(y)')} where x[m, n], y[m, p]") == []
+
+
+def test_sizes_that_are_differences_are_one_symbol_however_small_their_terms(forms):
+    half = "Split({}; axis=-3, sizes=(m, m))[0]".format
+    text = f"{half('Add(x, y)')} = Add({half('x')}, {half('y')}) where x[n, 2*m, h-2, w-2], y[n, 2*m, h-2, w-2]"
+    (found,) = forms(text)
+    assert found.endswith("where x[*b, h+w, n, c], y[*b, h+w, n, c]")
+
+
+def test_an_equation_with_a_variable_of_the_size_of_a_strided_result_has_no_form(op):
+    windows = {"kernel": (3, 3), "dilations": (1, 1), "pads": (0, 0, 0, 0), "strides": (2, 2)}
+    pooled = op.apply("MaxPool", [Var("y", parse_scheme("n c h w"))], windows)
+    x = Var("x", op.type(pooled))
+    c = symbol("c")
+    first = op.apply("Split", [op.apply("Concat", [x, pooled], {"axis": -3})], {"axis": -3, "sizes": (c, c)})
+    assert Generaliser(op, seed=5).forms(Rule((op.item(first, 0),), (x,))) == []
 
 
 def test_equal_equations_have_equal_text_whatever_their_names_and_sides_were(op):

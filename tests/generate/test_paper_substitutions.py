@@ -2,6 +2,9 @@
 
 import pytest
 
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.prove import Derivation
+
 WINDOW = "dilations=(d_h, d_w), group={group}, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"
 CONV = WINDOW.format(group=1)
 GROUPED = WINDOW.format(group="g")
@@ -99,3 +102,50 @@ def test_batch_normalization_as_scale_and_shift_folds_into_a_convolution(discove
     types = "x[n, c, h, w], y[m, c, i, j], t[m, 1, 1]"
     assert covers(shifted, f"Add(t, {plain}) = Conv(x, y, {moved}; {CONV}) where {types}")
     assert covers(shifted, f"Add(t, Conv(x, y, b; {CONV})) = Conv(x, y, Add(b, {moved}); {CONV}) where {types}, b[m]")
+
+
+@pytest.mark.parametrize(("counted", "pads"), [(1, "p_t, p_l, p_b, p_r"), (0, "0, 0, 0, 0")])
+def test_average_pooling_as_a_depth_wise_convolution(discovered, covers, counted, pads):
+    rules = discovered("pooling kernels", "AveragePool, Conv, PoolKernel, Add")
+    pool = f"AveragePool(x; count_include_pad={counted}, kernel=(i, j), pads=({pads}), strides=(s_h, s_w))"
+    window = f"dilations=(1, 1), group=c, pads=({pads}), strides=(s_h, s_w)"
+    types = "where x[n, c, h, w], y[c, 1, i, j]"
+    assert covers(rules, f"{pool} = Conv(x, PoolKernel(y; group=c); {window}) {types}")
+    summed = f"Conv(x, Add(y, PoolKernel(y; group=c)); {window})"
+    assert covers(rules, f"Add({pool}, Conv(x, y; {window})) = {summed} {types}")
+    # Dense convolutions have the same shares on the diagonal of the channels.
+    dense, types = window.replace("group=c", "group=1"), "where x[n, c, h, w], y[c, c, i, j]"
+    summed = f"Conv(x, Add(y, PoolKernel(y; group=1)); {dense})"
+    assert covers(rules, f"Add({pool}, Conv(x, y; {dense})) = {summed} {types}")
+
+
+def test_averages_over_what_lies_inside_the_image_are_no_convolution(discovered, covers):
+    rules = discovered("pooling kernels", "AveragePool, Conv, PoolKernel, Add")
+    pool = "AveragePool(x; count_include_pad=0, kernel=(3, 3), pads=(1, 1, 1, 1), strides=(1, 1))"
+    kernel = "Conv(x, PoolKernel(y; group=c); dilations=(1, 1), group=c, pads=(1, 1, 1, 1), strides=(1, 1))"
+    assert not covers(rules, f"{pool} = {kernel} where x[n, c, h, w], y[c, 1, 3, 3]")
+
+
+def test_merging_convolutions_of_different_kernel_size_through_enlarge(discovered, covers, library, op):
+    enlarged = discovered("enlarged kernels", "Conv, Enlarge, Add")
+    merged = discovered("merged kernels", "Conv, Concat, Split")
+    small, large = (
+        f"dilations=(1, 1), group=1, pads=({pads}), strides=(s_h, s_w)" for pads in ("0, 0, 0, 0", "1, 1, 1, 1")
+    )
+    one = f"Conv(x, y; {small}) = Conv(x, Enlarge(y; pads=(1, 1, 1, 1)); {large}) where x[n, c, h, w], y[m, c, 1, 1]"
+    assert covers(enlarged, one)
+    both, whole = f"Conv(x, y; {large}), Conv(x, z; {large})", f"Conv(x, Concat(y, z; axis=-4); {large})"
+    two = f"({both}) = ({split(whole, -3, 'm, p')}) where x[n, c, h, w], y[m, c, 3, 3], z[p, c, 3, 3]"
+    assert covers(merged, two)
+    # Pointwise and 3x3 convolutions of one image as one follow from these two, and from neither alone.
+    whole = f"Conv(x, Concat(Enlarge(y; pads=(1, 1, 1, 1)), z; axis=-4); {large})"
+    types = "where x[n, c, h, w], y[m, c, 1, 1], z[p, c, 3, 3]"
+    wanted = f"(Conv(x, y; {small}), Conv(x, z; {large})) = ({split(whole, -3, 'm, p')}) {types}"
+    for laws, follows in (((one, two), True), ((one,), False), ((two,), False)):
+        derivation = Derivation(library)
+        for law in laws:
+            derivation.add(parse_rule(law, op))
+        assert derivation.derives(parse_rule(wanted, op)) == follows
+    summed = f"Add(Conv(x, y; {small}), Conv(x, z, b; {large}))"
+    kernel = f"Conv(x, Add(z, Enlarge(y; pads=(1, 1, 1, 1))), b; {large})"
+    assert covers(enlarged, f"{summed} = {kernel} where x[n, c, h, w], y[m, c, 1, 1], z[m, c, 3, 3], b[m]")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,37 @@ def test_work_is_done_in_order_in_this_process_or_in_others():
         with processes(count) as engine:
             assert sorted(engine.each(abs, [-3, 2, -1])) == [(0, 3), (1, 2), (2, 1)]
             assert list(engine.spread(pow, 2, [3, 0, 5])) == [8, 1, 32]
+
+
+KILLED = """
+import os, time
+from taso_opt.generate.workers import processes
+
+def work(_):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    with processes(2) as engine:
+        list(engine.each(work, [1, 2]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_processes_end_when_the_one_that_started_them_is_killed(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as run:
+        workers = [int(run.stdout.readline()) for _ in range(2)]
+        assert all(map(is_running, workers))
+        run.kill()
+        assert run.stdout.read() == ""  # comes to its end when the last process that could write is gone
+    assert not any(map(is_running, workers))
+
+
+def is_running(process):
+    status = Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.parametrize(

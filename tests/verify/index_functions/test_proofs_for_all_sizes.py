@@ -51,6 +51,7 @@ def test_few_proofs_lean_on_what_operators_need_and_then_both_sides_need_it(monk
     assert leaning == [
         *(f"averagepool_of_{image}" for image in ("image_below", "lowered_image", "shifted_image")),
         "average_of_conv",
+        "averagepool_is_a_convolution",
     ]
 
 
