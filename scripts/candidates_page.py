@@ -49,6 +49,9 @@ def main(arguments: Sequence[str]) -> int:
     entries = json.loads(options.verdicts.read_text(encoding="utf-8"))["verdicts"]
     reasons = explanations(load_specs(), entries)
     options.output.write_text("\n".join(page(entries, reasons)) + "\n", encoding="utf-8")
+    counts = Counter(entry["verdict"] for entry in entries)
+    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("proved", "refuted", "unknown"))
+    print(f"{len(entries)} candidates: {tally}; see {options.output}", file=sys.stderr)
     return 0 if explained_share(entries, reasons) >= TARGET else 1
 
 

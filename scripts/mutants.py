@@ -206,7 +206,7 @@ def _mutate(node: ast.AST, which: int) -> bool:
             node.value = not value
         case ast.Constant(value=int() as value) if which < 2 and not isinstance(value, bool):
             node.value = value + (1, -1)[which]
-        case ast.Constant(value=str() as value) if which == 0 and "->" in value:
+        case ast.Constant(value=str() as value) if which == 0 and len(value.partition("->")[2]) > 1:
             inputs, output = value.split("->")
             node.value = f"{inputs}->{output[:-2]}{output[-1]}{output[-2]}"
         case ast.BinOp() if which == 0 and type(node.op) in OPERATIONS:
