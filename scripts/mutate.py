@@ -53,6 +53,8 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("PairGroups", "line 7: 4 becomes 3"): NEXT_AXIS,
     ("PairGroups", "line 7: 1 becomes 2"): NEXT_AXIS,
     ("IdentityKernel", "line 2: 0 becomes 1"): "the kernel has as many channels in as out, which its types ask for",
+    ("PoolKernel", "line 3: 'g,cd->gcd' becomes 'g,cd->gdc'"): "an identity matrix is its own transposed one",
+    ("PoolKernel", "line 6: 1 becomes 2"): "there is one window only, so that no stride leads to a second one",
     ("_counts", "line 6: axis - len(self.sizes) becomes axis + len(self.sizes)"): (
         "there are twice as many pads as axes, so that both count to the same place"
     ),

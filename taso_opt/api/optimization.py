@@ -16,6 +16,7 @@ from taso_opt.api.job import Job
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, silent, usable_rules, versions
 from taso_opt.api.settings import OptimizeSettings, goal_of
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
+from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -107,7 +108,8 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
         rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)
         finder = BacktrackingSearch(model.builder, rewriter, costs.oracle, spellable(model), settings.alpha, limits)
-        found = finder.run(model.graph.outputs, report)
+        with rare_garbage_collection():
+            found = finder.run(model.graph.outputs, report)
         predicted = latency.cost(model.graph.outputs), latency.cost(found.plans[0].outputs)
     if found.stopped_by == "interrupt":
         job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")

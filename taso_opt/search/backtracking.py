@@ -137,7 +137,7 @@ class BacktrackingSearch:
         if is_original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             for move in joint:
-                simple = self._built(plan, move) if move.change < 0 else None
+                simple = self._built(plan, move) if move.change < -MEANINGFUL_GAIN * plan.cost else None
                 if simple is not None:
                     kept.add(simple)
                     self._push(simple.cost, operator_count(simple.outputs), simple, None, 0)
