@@ -133,6 +133,8 @@ class Measurer:
             return _Prepared(unit.key)
 
     def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
+        if self._run.device != "cpu":  # no other provider has a blocked layout
+            return _Prepared(form_key(unit, ""))
         alone = self._alone(unit, builder, finder, opset)
         lowered = None if alone.model is None else self._lowered(between_convolutions(alone.model))
         if lowered is None:

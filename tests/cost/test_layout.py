@@ -9,7 +9,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.cost import Around, CostEntry, CostModel, CostTable, Measurer
 from taso_opt.cost.layout import NOTHING, form_key, lay_out, split_form
 from taso_opt.cost.units import UnitFinder
-from taso_opt.runtime import RunSettings, RuntimeProcess, probe
+from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import OPAQUE
@@ -161,3 +161,10 @@ def test_the_runtime_says_which_units_run_on_blocks(op):
     assert forms["Relu"] == "bb>b"
     assert forms["Conv"] == "p>b"
     assert all(0 < seconds < 1 for seconds in timed.values())
+
+
+def test_no_blocked_layout_is_looked_for_on_another_device(op):
+    info = RuntimeInfo("onnxruntime-gpu", "1.31.1", ("CUDAExecutionProvider", "CPUExecutionProvider"))
+    measurer = Measurer(None, RunSettings(device="cuda"), info, weight_bytes=0)
+    (entry,) = measurer.measure_cores(UnitFinder(op).units([conv(op, image("x"), "w")]), op, UnitFinder(op), 17)
+    assert split_form(entry.unit)[1] == "" and entry.seconds == float("inf")
