@@ -157,11 +157,13 @@ def _noisy(feed: dict[str, Array]) -> dict[str, Array]:
 
 
 def _noisy_model(path: Path) -> bytes:
-    """The model with noise in its weights."""
+    """The model with noise in its weights, but for whole numbers: they may be scales, by which sizes are computed."""
     model, generator = load_model(path), np.random.default_rng(1)
     for tensor in all_tensors(model):
         if tensor.data_type in SHAKEN:
-            tensor.CopyFrom(from_array(_shaken(generator, to_array(tensor)), tensor.name))
+            array = to_array(tensor)
+            shaken = np.where(array == np.round(array), array, _shaken(generator, array))
+            tensor.CopyFrom(from_array(shaken.astype(array.dtype), tensor.name))
     return bytes(model.SerializeToString())
 
 
