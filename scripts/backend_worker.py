@@ -25,6 +25,8 @@ from taso_opt.api.forced import force_rewriting
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import fold_constant, read_model, save_atomically, seeded
+from taso_opt.onnx_io.model import Model
+from taso_opt.onnx_io.nodes import spelled
 from taso_opt.onnx_io.patch import Patch
 from taso_opt.runtime import RuntimeProcess
 from taso_opt.spec import OPAQUE, load_specs
@@ -155,8 +157,8 @@ def _rewrite(mode: str, path: Path, output: Path) -> bool:
 def respell(path: Path, output: Path) -> bool:
     """Write a model as if every node that a specification covers had been made by rewriting."""
     model = read_model(path, load_specs())
-    kept = {term: origin for term, origin in model.origin.items() if _is_opaque_or_leaf(term)}
     builder = model.builder
+    kept = {term: origin for term, origin in model.origin.items() if not _is_written_anew(model, term)}
 
     def fold(term: Term) -> np.ndarray[Any, Any]:
         return fold_constant(builder, term, lambda leaf: model.constant(leaf.name))
@@ -170,9 +172,12 @@ def respell(path: Path, output: Path) -> bool:
     return len(kept) < len(model.origin)
 
 
-def _is_opaque_or_leaf(term: Term) -> bool:
+def _is_written_anew(model: Model, term: Term) -> bool:
+    """Whether a term is an operator that is known and can be written: no rewriting makes what cannot."""
     whole = term.term if isinstance(term, Item) else term
-    return not isinstance(whole, Apply) or whole.operator == OPAQUE
+    if not isinstance(whole, Apply) or whole.operator == OPAQUE:
+        return False
+    return spelled(model.builder, whole, model.opset, model.number) is not None
 
 
 def _refused(case: Case, mode: str, path: Path, output: Path, content: bytes, error: TasoError) -> Outcome:

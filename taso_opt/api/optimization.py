@@ -104,6 +104,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     with CostTable() as table:
         measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
         latency = CostModel(bound, table, measurer, model.opset, model.literal, measuring)
+        latency.settle(model.graph.outputs)
         costs = Costs.of(job.goal, latency, bound, model.graph.outputs)
         rewriter = Rewriter(model.builder, allowed, model.literal)
         limits = SearchLimits(budget=settings.budget)

@@ -21,6 +21,8 @@ from taso_opt.spec.builder import OPAQUE, Builder
 FormOf = Callable[[Unit], str]
 TypesOf = Callable[[Term], Sequence[TensorType]]
 IMAGE_RANK = 4
+MOST_CHANNELS = 1 << 16
+"""Of an image that may be blocked: asking the runtime takes filters of as many channels, and minutes for millions."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,11 @@ def is_of_images(unit: Unit, builder: Builder) -> bool:
 
 
 def _is_image(types: Sequence[TensorType]) -> bool:
-    return len(types) == 1 and types[0].rank == IMAGE_RANK and types[0].dtype == "float32" and types[0].is_static
+    """Whether there is one value, of four axes, that is not empty."""
+    if len(types) != 1 or types[0].rank != IMAGE_RANK or types[0].dtype != "float32" or not types[0].elements:
+        return False
+    channels = types[0].shape[1]
+    return isinstance(channels, int) and channels <= MOST_CHANNELS
 
 
 def form_key(unit: Unit, form: str) -> str:

@@ -54,7 +54,13 @@ COMPUTE_BOUND = 16
 
 ENOUGH_WORK = 100_000
 LARGEST_UNIT = 1 << 30
-"""Bytes that a unit may take to be measured: what is larger costs infinity, in every graph that has it."""
+"""Bytes that a unit may take to be measured: what is larger costs infinity, but for what the original has of it."""
+
+BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
+"""Of one core, by their order of magnitude; only for units that cannot be measured, whose sizes may be absurd."""
+
+LOWERING_LIMIT_S = 20.0
+"""A unit whose lowering takes longer costs what it costs alone."""
 
 IR_VERSION = 8
 ITEM_BYTES = {"float32": 4, "float64": 8}
@@ -154,12 +160,14 @@ class Measurer:
         copies = max(1, min(MOST_COPIES, ENOUGH_WORK // prod(shape)))
         to_blocked = unit.key.startswith(TO_BLOCKED)
         lowered = self._lowered(conversion_model(shape, to_blocked, copies))
-        model = None if lowered is None else conversions(lowered, to_blocked)
-        return _Prepared(unit.key, model, copies, lowered=True, otherwise=0.0)
+        if lowered is None:
+            return _Prepared(unit.key)
+        model = conversions(lowered, to_blocked)
+        return _Prepared(unit.key, model, copies, lowered=True, otherwise=0.0 if model is None else math.inf)
 
     def _lowered(self, model: bytes) -> bytes | None:
         try:
-            return lower(self._process, model, self._run)
+            return lower(self._process, model, self._run, timeout_s=LOWERING_LIMIT_S)
         except RuntimeFailure as error:
             log.info("not lowered: %s", error)
             return None
@@ -205,6 +213,14 @@ def unit_work(unit: Unit, builder: Builder) -> int:
     others = [member for member in members if member.operator not in ("MatMul", "Conv")]
     moved = sum(kind.elements or 0 for member in others for kind in builder.types(member))
     return 1 + moved + multiplications(unit, builder)
+
+
+def rough_seconds(unit: Unit, builder: Builder) -> float:
+    """The cost of a unit by the bytes that it moves and the numbers that it multiplies, within a factor of ten."""
+    moved, multiplied = (
+        min(count, MOST_COUNTED) for count in (_unit_bytes(unit, builder), multiplications(unit, builder))
+    )
+    return moved / BYTES_A_SECOND + multiplied / MULTIPLICATIONS_A_SECOND
 
 
 def working_set(weight_bytes: int) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
 from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
-from taso_opt.cost.measure import Measurer, multiplications
+from taso_opt.cost.measure import Measurer, multiplications, rough_seconds
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.onnx_io import PLAIN
@@ -85,12 +86,25 @@ class CostModel:
 
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
         """The cost of the same in seconds; measures what is missing in one batch."""
+        return sum(self._known[unit.key] for unit in self._measured(outputs, boundary))
+
+    def settle(self, outputs: Sequence[Term]) -> None:
+        """Take a rough estimate for what of a graph cannot be measured, so that changes elsewhere can be compared.
+
+        What only other graphs have of that kind goes on to cost infinity.
+        """
+        for unit in self._measured(outputs):
+            if math.isinf(self._known[unit.key]):
+                self._known[unit.key] = rough_seconds(unit, self._builder)
+
+    def _measured(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> Sequence[Unit]:
+        """The kernels of a graph, all of known cost."""
         units = self.units(outputs, boundary)
         self.learn(units)
         around = NOTHING if boundary else Around(wanted=frozenset((output, PLAIN) for output in outputs))
         kernels = self.kernels(outputs, boundary, around, units)
         self.prepare(kernels)
-        return sum(self._known[unit.key] for unit in kernels)
+        return kernels
 
     def learn(self, units: Iterable[Unit]) -> None:
         """Find out how units run between convolutions: the convolutions themselves, and all others if these matter."""

@@ -71,7 +71,7 @@ class RuntimeProcess:
         assert self._connection is not None
         try:
             self._clear_chatter()
-            self._connection.send(message)
+            self._send(message, timeout_s)
             reply = self._receive(subject, timeout_s)
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._crash(subject) from error
@@ -115,6 +115,17 @@ class RuntimeProcess:
             theirs.close()
             self.close()
             raise
+
+    def _send(self, message: Request, timeout_s: float) -> None:
+        """Send a request; a child that does not even read it in time is ended, which ends the sending too."""
+        assert self._connection is not None and self._process is not None
+        watch = threading.Timer(timeout_s, self._process.kill)
+        watch.daemon = True
+        watch.start()
+        try:
+            self._connection.send(message)
+        finally:
+            watch.cancel()
 
     def _receive(self, subject: str, timeout_s: float) -> Reply:
         assert self._connection is not None

@@ -48,10 +48,14 @@ def describe(process: RuntimeProcess, model: Model, settings: RunSettings = ONE_
 
 
 def lower(
-    process: RuntimeProcess, model: Model, settings: RunSettings = ONE_CPU_THREAD, optimization: str = "all"
+    process: RuntimeProcess,
+    model: Model,
+    settings: RunSettings = ONE_CPU_THREAD,
+    optimization: str = "all",
+    timeout_s: float = LOAD_LIMIT_S,
 ) -> bytes:
     """The serialized graph that the runtime executes after its own optimizations (for models below 2 GB)."""
-    return cast(bytes, process.request(Lower(model, optimization, settings), LOAD_LIMIT_S))
+    return cast(bytes, process.request(Lower(model, optimization, settings), timeout_s))
 
 
 def run_outputs(

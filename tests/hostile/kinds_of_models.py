@@ -162,6 +162,14 @@ def a_shape_whose_elements_cannot_be_counted(folder: Path) -> str:
 
 
 @kind(0, "")
+def convolutions_of_an_empty_batch(folder: Path) -> onnx.ModelProto:
+    text = "g (float[0, 8, 8, 8] x) => (float[0, 8, 8, 8] y) { a = Conv(x, w)  b = Relu(a)  y = Conv(b, w) }"
+    model = parser.parse_model(HEAD + text)
+    model.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [8, 8, 1, 1], [0.1] * 64))
+    return model
+
+
+@kind(0, "")
 def an_input_larger_than_any_memory(folder: Path) -> list[object]:
     text = HEAD + "g (float[N, 64] x) => (float[64, N] y) { a = Relu(x)  b = Relu(a)  y = Transpose<perm = [1, 0]>(b) }"
     (folder / "model.onnx").write_bytes(parser.parse_model(text).SerializeToString())

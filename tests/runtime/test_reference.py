@@ -1,10 +1,11 @@
 """What a model computes in float64: by the runtime if it has the kernels, else by ONNX's reference implementation."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.errors import UnsupportedError
+from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.runtime import run_feeds, run_in_doubles
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> '
@@ -60,6 +61,33 @@ def test_constants_casts_and_bodies_are_in_float64_too(save, shared_process):
     x = np.array([1 / 3, 1e8], np.float32)
     (found,) = run_in_doubles(shared_process, path, [{"x": x, "c": np.array(True)}])[0]
     np.testing.assert_allclose(found, x.astype(np.float64) * 3 + np.float32([0.1, 0.2]).astype(np.float64), rtol=1e-15)
+
+
+@pytest.mark.parametrize("opset", [9, 13, 14, 17])
+def test_batch_normalization_takes_its_statistics_and_not_those_of_the_batch(save, shared_process, opset):
+    x, w = single(2, 3, 5, 5), single(3, 3, 1, 1)
+    s, b, m, v = single(3), single(3), single(3), np.abs(single(3))
+    text = "g (float[2,3,5,5] x) => (float[2,3,5,5] y) { c = Conv(x, w)  y = BatchNormalization(c, s, b, m, v) }"
+    path = save(text, w=w, s=s, b=b, m=m, v=v)
+    model = onnx.load(path)
+    model.opset_import[0].version = opset
+    path.write_bytes(model.SerializeToString())
+    (found,) = run_in_doubles(shared_process, path, [{"x": x}])[0]
+    (rounded,) = run_feeds(shared_process, path, [{"x": x}])[0]
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(rounded, found, rtol=1e-4, atol=1e-5)
+
+
+def test_batch_normalization_in_training_has_no_reference(save, shared_process):
+    x, w, s = single(2, 3, 5, 5), single(3, 3, 1, 1), single(3)
+    path = save(
+        """g (float[2,3,5,5] x) => (float[2,3,5,5] y) { c = Conv(x, w)
+        y, m, v = BatchNormalization <training_mode = 1> (c, s, s, s, s) }""",
+        w=w,
+        s=s,
+    )
+    with pytest.raises(RuntimeFailure, match="no batch normalization in training mode"):
+        run_in_doubles(shared_process, path, [{"x": x}])
 
 
 def test_a_model_that_draws_random_numbers_has_no_reference(save, shared_process):
