@@ -64,7 +64,8 @@ def explain_node(
         steps = [step for step in rewriter.steps(graph) if any(old in live for old, _ in step.replacements)]
         with RuntimeProcess() as process, CostTable() as table:
             tell("measuring what is not known yet")
-            considered = _fitting(read, steps, _costs(read, chosen, process, table), chosen.fp_class)
+            cost = _costs(read, chosen, process, table)
+            considered = _fitting(read, rewriter, steps, cost, chosen.fp_class)
         considered += _refused(read, rewriter, live, steps)
     proto = read.proto.graph.node[place.node]
     ordered = sorted(considered, key=_order)
@@ -127,14 +128,16 @@ def _costs(model: Model, chosen: OptimizeSettings, process: RuntimeProcess, tabl
     return CostModel(bound, table, Measurer(process, run, info, weight_bytes(model)), model.opset, model.literal)
 
 
-def _fitting(model: Model, steps: Sequence[Step], cost: CostModel, loosest: FpClass) -> list[Considered]:
+def _fitting(
+    model: Model, rewriter: Rewriter, steps: Sequence[Step], cost: CostModel, loosest: FpClass
+) -> list[Considered]:
     """The best application of each rule that fits, with what becomes of it."""
     outputs = model.graph.outputs
     names, writable = Names(model), spellable(model)
     cost.learn(cost.units(outputs))
     groups, layouts = cost.execution(outputs)
     here = Neighbourhood(outputs, groups, model.builder.rebuild, layouts)
-    changes = [here.local_change((step,), step.replacements) for step in steps]
+    changes = [here.local_change(*here.with_undone(step, rewriter)) for step in steps]
     sides = [
         (side, change)
         for change, step in zip(changes, steps, strict=True)
