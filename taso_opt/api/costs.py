@@ -9,6 +9,7 @@ from taso_opt.api.contest import rewritten
 from taso_opt.api.job import Job
 from taso_opt.core.term import Term
 from taso_opt.cost import BROKEN, LATENCY, CostModel, Goal, TradeCost, Unit
+from taso_opt.cost.quantities import weight_bytes as folded_bytes
 from taso_opt.onnx_io import bytes_added, weight_bytes
 from taso_opt.report.record import ObjectivePart
 from taso_opt.search.finals import Standard
@@ -21,6 +22,9 @@ FINALISTS, MOST_FINALISTS, LIGHT_BYTES = 3, 8, 64 << 20
 
 A model with fewer bytes of weights than LIGHT_BYTES is loaded and run in no time, and more of them get their chance.
 """
+
+MOST_ADDED = 64 << 20
+"""Bytes that folding may add to a file unasked; where the weights are more, it may grow by as much as they are."""
 
 LEAST_PREDICTED_GAIN = 0.01
 """A plan that promises less latency is not worth measuring: neither prediction nor measurement is that exact."""
@@ -99,6 +103,8 @@ def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
 
 def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:
     """Whether a plan keeps to the limits, in its graph and, for the bytes of weights, in the file that it makes."""
+    if job.goal.size_growth is None and not _keeps_its_size(job, plan, costs):
+        return False
     if costs.trade is None:
         return True
     if not costs.trade.is_allowed(costs.trade.quantities(plan.outputs)):
@@ -106,3 +112,10 @@ def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:
     growth = job.goal.size_growth
     added = 0 if growth is None else bytes_added(job.model.proto, rewritten(job.model, plan))
     return added <= (growth or 0.0) * weight_bytes(job.model)
+
+
+def _keeps_its_size(job: Job, plan: Plan, costs: Costs) -> bool:
+    """Whether the constants that a plan folds add no more than may be added unasked; nothing is folded to tell."""
+    finder, original = costs.latency.finder, job.model.graph.outputs
+    before, after = (folded_bytes(outputs, finder.builder, finder) for outputs in (original, plan.outputs))
+    return after - before <= max(MOST_ADDED, weight_bytes(job.model))

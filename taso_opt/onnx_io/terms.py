@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from taso_opt.core.dims import Dim, Size, substitute
-from taso_opt.core.literal import PREFIX
-from taso_opt.core.term import Apply, Const, Term, Var, attributes_of
+from taso_opt.core.literal import PREFIX, literal_value
+from taso_opt.core.term import Apply, Const, Item, Term, Var, attributes_of
 from taso_opt.core.types import TensorType
 from taso_opt.errors import InvalidInputError, TasoError
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
 from taso_opt.onnx_io.inference import STANDARD, UNKNOWN_TYPE
 from taso_opt.onnx_io.model import NodeUse, Origin, opset_of
+from taso_opt.onnx_io.nodes import constant_terms, spelled
 from taso_opt.onnx_io.scopes import bodies, captured_names, topological_order
 from taso_opt.onnx_io.skeleton import overridable_inputs
 from taso_opt.onnx_io.weights import Weights, constant_value
@@ -132,7 +134,7 @@ class _Reader:
         if self._is_standard(node) and at not in self._opaque:
             alias = self._alias(node)
             known = (alias,) if alias is not None else self._known(node)
-            if known is not None and (alias is not None or self._fits(node, known)):
+            if known is not None and (alias is not None or (self._is_writable(known) and self._fits(node, known))):
                 self.result.known.append(at)
                 absent = [known[0]] * (len(node.output) - len(known))
                 return (*known, *absent)
@@ -179,6 +181,26 @@ class _Reader:
 
     def _readable(self, term: Term) -> Array | None:
         return self._weights.small(term.name) if isinstance(term, Const) else None
+
+    def _is_writable(self, results: tuple[Term, ...]) -> bool:
+        """Whether a node can be written anew, which a rewriting in front of it may ask for."""
+        stack = list(results)
+        while stack:
+            term = stack.pop()
+            whole = term.term if isinstance(term, Item) else term
+            if not isinstance(whole, Apply) or not self.result.origin.keys().isdisjoint((term, whole)):
+                continue
+            if spelled(self._builder, whole, self._opset, self._number) is None and whole not in constant_terms(
+                [whole]
+            ):
+                return False
+            stack.extend(whole.args)
+        return True
+
+    def _number(self, term: Term) -> Fraction | None:
+        if isinstance(term, Const) and term.name in self._weights.tensors:
+            return self._weights.number(term.name)
+        return literal_value(term)
 
     def _fits(self, node: NodeProto, results: tuple[Term, ...]) -> bool:
         """Whether the results are as many as the node has and of the types that ONNX infers; learns symbols if so."""

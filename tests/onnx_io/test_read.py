@@ -174,6 +174,14 @@ def test_what_a_spelling_does_not_cover_is_opaque_and_never_a_crash(read, nodes)
     assert OPAQUE in operators(model)
 
 
+def test_what_could_not_be_written_again_is_opaque(read):
+    text = "g (float[%s] x) => (float[2,%s] y) <int64[2] s = {2, -1}> { r = Relu(x)  y = Reshape(r, s) }"
+    assert operators(read(HEAD + text % (0, 0))) == ["Relu", OPAQUE]
+    assert operators(read(HEAD + text % (6, 3))) == ["Relu", "Reshape"]
+    text = "g (float[N,3,M] x) => (float[N,K] y) <int64[2] s = {0, -1}> { r = Relu(x)  y = Reshape(r, s) }"
+    assert operators(read(HEAD + text)) == ["Relu", "Reshape"]
+
+
 def test_gemm_is_read_as_its_parts_and_the_node_is_the_origin_of_the_sum(read):
     text = HEAD + "g (float[2, 3] x) => (float[2, 4] y) { y = Gemm <transB = 1> (x, w, b) }"
     model = read(text, {"w": (4, 3), "b": (4,)})

@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 import fuzz_models
-from fuzz_models import examine
+from fuzz_models import _noisy_model, examine
 from random_models import random_model
 from taso_opt.runtime import RuntimeProcess
 
@@ -53,6 +53,22 @@ def test_random_models_are_valid_repeat_with_the_seed_and_have_what_graphs_are_a
     assert {"If", "residual", "Conv", "QuantizeLinear", "Constant", "Split", "MatMul", "Gemm"} <= set(operators)
     assert len(operators) > 30
     assert len(dtypes) >= 4 and "N" in dims and defaults > 5
+
+
+def test_an_empty_reshape_that_has_no_spelling_is_kept_and_noise_changes_no_sizes(tmp_path, process, monkeypatch):
+    monkeypatch.setattr(fuzz_models, "BUDGET_S", 0.1)
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[0] x, float[1,1,4,4] i) => (float[2,0] y, float[1,1,8,8] z)
+        <float[4] scales = {1.0, 1.0, 2.0, 2.0}, int64[2] s = {2, -1}, float k = {0.3}>
+        { r = Relu(x)  y = Reshape(r, s)  j = Mul(i, k)  z = Resize <mode = "nearest"> (j, , scales) }"""
+    )
+    path = save(tmp_path, model)
+    noisy = {
+        one.name: numpy_helper.to_array(one) for one in onnx.load_from_string(_noisy_model(path)).graph.initializer
+    }
+    assert list(noisy["scales"]) == [1, 1, 2, 2] and noisy["k"] != np.float32(0.3)
+    found = {finding.mode: finding.result for finding in examine(path, tmp_path, process)}
+    assert found == dict.fromkeys(fuzz_models.MODES, "agrees")
 
 
 def test_a_model_that_the_runtime_does_not_run_is_refused_or_left_as_it_is(tmp_path, process):
