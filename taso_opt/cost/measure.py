@@ -4,6 +4,8 @@ One run of the runtime costs about a microsecond whatever the model, and a weigh
 the nearest cache, where in a real model the other weights have driven it out. Copies with inputs and weights of their
 own, as many as together have the size of the model's weights, remove both: the cost of a unit is the time of a run,
 less the fixed part, divided by the copies. The size is part of what a cost holds for.
+
+Units of images are measured a second time as they run between convolutions, without the conversions of layouts there.
 """
 
 from __future__ import annotations

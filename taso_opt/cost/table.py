@@ -27,7 +27,7 @@ FILE_NAME = "costs.sqlite"
 
 @dataclass(frozen=True)
 class CostEntry:
-    """One measured unit: median seconds (infinite when the runtime refused it), spread, samples, and when."""
+    """One measured unit: seconds (lower quartile; infinite when the runtime refused it), spread, samples, and when."""
 
     device: str
     unit: str
