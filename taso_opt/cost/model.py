@@ -9,7 +9,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
 from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
-from taso_opt.cost.measure import Measurer, multiplications, rough_seconds
+from taso_opt.cost.measure import (
+    NEAREST_CACHE,
+    READ_BYTES,
+    READ_DISTANCES,
+    Measurer,
+    awaited,
+    multiplications,
+    read_key,
+    rough_seconds,
+)
+from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.onnx_io import PLAIN
@@ -40,6 +50,8 @@ class CostModel:
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
+        self._awaited: dict[tuple[Term, ...], list[Read]] = {}
+        self._read_times: ReadTimes | None = None
         self._remember(table.load(measurer.place).items())
         self.measured, self.measuring_s = 0, 0.0
         """How many units were measured, and how many seconds that took."""
@@ -85,8 +97,34 @@ class CostModel:
         return self._forms.get(unit.key, "")
 
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
-        """The cost of the same in seconds; measures what is missing in one batch."""
-        return sum(self._known[unit.key] for unit in self._measured(outputs, boundary))
+        """The cost of the same in seconds; measures what is missing in one batch.
+
+        That of a whole graph counts in which order its kernels read their weights (see `reuse`).
+        """
+        kernels = self._measured(outputs, boundary)
+        alone = sum(self._known[unit.key] for unit in kernels)
+        reads = [] if boundary else [read for unit in kernels for read in self._reads(unit)]
+        if not reads:
+            return alone
+        return alone + excess_seconds(reads, self._measurer.working_set, READ_DISTANCES[-1], self._times_of_reads)
+
+    def _reads(self, unit: Unit) -> list[Read]:
+        known = self._awaited.get(unit.roots)
+        if known is None:
+            reads = awaited(unit, self._builder, self.finder)
+            known = self._awaited[unit.roots] = [read for read in reads if read.size > NEAREST_CACHE]
+        return known
+
+    def _times_of_reads(self) -> ReadTimes:
+        """The seconds that reading weights takes by distance, measured once per device."""
+        if self._read_times is None:
+            known = self._table.load(self._measurer.reads_place)
+            if any(read_key(distance) not in known for distance in READ_DISTANCES):
+                entries = self._measurer.measure_reads(self._builder, self._opset)
+                self._table.store(entries)
+                known = {entry.unit: entry.seconds for entry in entries}
+            self._read_times = ReadTimes(tuple((one, known[read_key(one)] / READ_BYTES) for one in READ_DISTANCES))
+        return self._read_times
 
     def settle(self, outputs: Sequence[Term]) -> None:
         """Take a rough estimate for what of a graph cannot be measured, so that changes elsewhere can be compared.

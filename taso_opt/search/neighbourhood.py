@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any
 
-from taso_opt.core.term import Apply, Term, children, postorder, with_children
+from taso_opt.core.term import Apply, Item, Term, children, postorder, with_children
 from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
@@ -15,7 +16,11 @@ from taso_opt.search.descent import descents
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
+SKETCH_DEPTH = 2
 PLAIN_LAYOUTS = Layouts()
+Sketch = Any
+"""The operators at the top of a term, nested as they are."""
+
 Replacements = tuple[tuple[Term, Term], ...]
 Rebuild = Callable[[Term, tuple[Term, ...]], Term]
 Expired = Callable[[], bool]
@@ -223,7 +228,8 @@ def moves_from(
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
     What one rule changes everywhere without a change of cost, or for no more than `bearable` seconds in all, is a joint
-    move as well, since gains may wait behind it.
+    move as well, since gains may wait behind it; and so is what changes nothing and leads to the same everywhere, where
+    a rule fits in several ways.
     With sequences, those short sequences of steps that fold weights and gain as a whole are moves too. A graph of
     thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
@@ -236,7 +242,7 @@ def moves_from(
     gains = [(move, change) for move, change in priced if move.change < 0]
     others = [(move, change) for move, change in priced if 0 <= move.change <= bearable]
     level = [(move, change) for move, change in others if move.change == 0]
-    groups = (*_by_rule(gains), gains, *_by_rule(level), *_by_rule(others))
+    groups = (*_by_rule(gains), gains, *_by_rule(level), *_by_rule(others), *_alike(level))
     joint = dict.fromkeys(move for move in (combined(group, bearable) for group in groups) if move is not None)
     return [move for move, _ in priced], list(joint)
 
@@ -246,6 +252,25 @@ def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[M
     for move, change in moves:
         groups.setdefault(tuple(id(step.rule) for step in move.steps), []).append((move, change))
     return groups.values()
+
+
+def _alike(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
+    """The moves of one rule that lead to the same operators on the same kinds of operands."""
+    groups: dict[tuple[Sketch, ...], list[tuple[Move, LocalChange]]] = {}
+    for move, change in moves:
+        images = tuple(_sketch(image, SKETCH_DEPTH) for _, image in move.replacements)
+        groups.setdefault((*(id(step.rule) for step in move.steps), *images), []).append((move, change))
+    return groups.values()
+
+
+def _sketch(term: Term, depth: int) -> Sketch:
+    """The operators at the top of a term, with their attributes."""
+    if isinstance(term, Item):
+        return _sketch(term.term, depth)
+    if not isinstance(term, Apply):
+        return type(term).__name__
+    operands = frozenset(_sketch(operand, depth - 1) for operand in term.args) if depth else ()
+    return term.operator, term.attributes, operands
 
 
 def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, LocalChange]]:

@@ -64,3 +64,18 @@ def test_what_changes_nothing_is_a_joint_move_beside_what_loses(op):
     outputs = tuple(op.Relu(tensor(Var, name, 4)) for name in "abcd")
     assert sorted(spelled(op, outputs, [0.0, 0.0, 0.1, 0.1], bearable=0.3)) == [2, 4]
     assert spelled(op, outputs, [0.0, 0.0, 0.5, 0.5], bearable=0.3) == [2]
+
+
+def test_a_rule_that_fits_in_several_ways_is_a_joint_move_for_what_leads_to_the_same_everywhere(op):
+    outputs = tuple(
+        op.Add(
+            op.Add(op.Sigmoid(tensor(Var, f"x{place}", 2, 8)), op.Tanh(tensor(Var, f"y{place}", 2, 8))),
+            tensor(Const, "bias", 8),
+        )
+        for place in range(3)
+    )
+    regroup = "Add(Add(x, y), z) = Add(Add(x, z), y) where x[*b, m], y[*b, m], z[m]"
+    _, joint = moves(op, outputs, (regroup,), lambda changes: [0.0 for _ in changes])
+    outer = [[{operand.operator for operand in new.args} - {"Add"} for _, new in move.replacements] for move in joint]
+    assert [{"Sigmoid"}] * 3 in outer
+    assert [{"Tanh"}] * 3 in outer
