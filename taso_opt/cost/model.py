@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
@@ -24,6 +26,9 @@ from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.onnx_io import PLAIN
 from taso_opt.spec.builder import Builder
+
+MOST_AGAIN = 48
+"""Kernels that are measured a second time at once."""
 
 Measure = Callable[[Sequence[Unit], Builder, UnitFinder, int], list[CostEntry]]
 
@@ -52,6 +57,7 @@ class CostModel:
         self._forms: dict[str, str] = {}
         self._awaited: dict[tuple[Term, ...], list[Read]] = {}
         self._read_times: ReadTimes | None = None
+        self._fresh: set[str] = set()
         self._remember(table.load(measurer.place).items())
         self.measured, self.measuring_s = 0, 0.0
         """How many units were measured, and how many seconds that took."""
@@ -156,12 +162,16 @@ class CostModel:
         """Measure all units that are not known yet, in one batch, and remember them."""
         self._measure(self._measurer.measure, [unit for unit in dict.fromkeys(units) if unit.key not in self._known])
 
-    def _measure(self, measure: Measure, missing: Sequence[Unit]) -> None:
+    def _measure(self, measure: Measure, missing: Sequence[Unit], again: bool = False) -> None:
         if not missing:
             return
         self._heard(len(missing))
         started = time.monotonic()
         entries = measure(missing, self._builder, self.finder, self._opset)
+        if again:
+            entries = [entry for entry in entries if entry.seconds < self._known.get(entry.unit, 0.0)]
+        else:
+            self._fresh.update(entry.unit for entry in entries)
         self._table.store(entries)
         self._remember((entry.unit, entry.seconds) for entry in entries)
         self.measured += len(missing)
@@ -173,6 +183,33 @@ class CostModel:
             parts = split_form(key)
             if parts is not None:
                 self._forms[parts[0]] = parts[1]
+
+    def measure_again(self, first: Sequence[Term], second: Sequence[Term]) -> float:
+        """Measure again, all in one batch, the kernels in which two graphs differ most, if some were measured just now.
+
+        Whatever else a machine does makes a measurement longer, and kernels that were measured at different times may
+        differ by that alone: the shorter of both times counts. Answers by how many seconds the difference of the
+        graphs changed by it; 0 where nothing is new, so that costs from the table are taken as they are.
+        """
+        doubtful = self._doubtful(self._measured(first), self._measured(second))
+        if self._fresh.isdisjoint(doubtful):
+            return 0.0
+        before = self.cost(first) - self.cost(second)
+        forms = {key: split_form(key) for key in doubtful}
+        plain = [doubtful[key] for key, parts in forms.items() if parts is None]
+        formed = [replace(doubtful[key], key=parts[0]) for key, parts in forms.items() if parts is not None]
+        self._fresh.difference_update(doubtful)
+        self._measure(self._measurer.measure, plain, again=True)
+        self._measure(self._measurer.measure_cores, formed, again=True)
+        return abs(self.cost(first) - self.cost(second) - before)
+
+    def _doubtful(self, first: Sequence[Unit], second: Sequence[Unit]) -> dict[str, Unit]:
+        """By their keys, the kernels that one graph has more of than another, those first that matter most."""
+        more = Counter(unit.key for unit in first)
+        more.subtract(unit.key for unit in second)
+        units = {unit.key: unit for unit in (*first, *second) if more[unit.key]}
+        weight = {key: abs(more[key]) * self._known[key] for key in units if math.isfinite(self._known[key])}
+        return {key: units[key] for key in sorted(weight, key=lambda key: (-weight[key], key))[:MOST_AGAIN]}
 
     def known(self, unit: Unit) -> float | None:
         """The cost of one unit, None when it was never measured."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -286,9 +286,10 @@ def folding_sequences(
     """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
-    at the replaced term or at its only consumer. Weights that are only prepared, as a kernel enlarged to the size of
+    at the replaced term, at its only consumer, or at the longer sum that it is an operand of. Weights that are only prepared, as a kernel enlarged to the size of
     another, lead somewhere where a sum takes them up or where the same is done to them again.
     """
+    sums = rewriter.sums(here.terms)
     for term in takewhile(lambda term: not expired(), here.terms):
         if rewriter.is_constant(term):
             continue
@@ -296,7 +297,7 @@ def folding_sequences(
             if rewriter.prepares_weights(step.replacements[0][1]):
                 yield from _prepared(here, rewriter, term, step)
             elif rewriter.folds_constants(step.replacements[0][1]):
-                yield from _continued(here, rewriter, term, step)
+                yield from _continued(here, rewriter, term, step, sums)
 
 
 def _prepared(
@@ -317,7 +318,11 @@ def _prepared(
 
 
 def _continued(
-    here: Neighbourhood, rewriter: Rewriter, term: Term, first: Step
+    here: Neighbourhood,
+    rewriter: Rewriter,
+    term: Term,
+    first: Step,
+    sums: Mapping[Term, tuple[Apply, tuple[Term, ...]]],
 ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
     reached = {first.replacements[0][1]}
     frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]
@@ -331,6 +336,11 @@ def _continued(
             for old, new in places:
                 following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
             following += [(old, new, steps) for old, new in places[1:]]
+            if root in sums:
+                whole, operands = sums[root]
+                added = tuple(current if operand is root else operand for operand in operands)
+                joined = rewriter.sum_rewrites(whole, added)
+                following += [(whole, step.replacements[0][1], (*steps, step)) for step in joined]
         frontier = []
         for root, current, steps in following:
             if current in reached or len(reached) > SEQUENCE_BREADTH:
