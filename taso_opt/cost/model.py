@@ -112,7 +112,8 @@ class CostModel:
         reads = [] if boundary else [read for unit in kernels for read in self._reads(unit)]
         if not reads:
             return alone
-        return alone + excess_seconds(reads, self._measurer.working_set, READ_DISTANCES[-1], self._times_of_reads)
+        bounds = READ_DISTANCES[0], READ_DISTANCES[-1]
+        return alone + excess_seconds(reads, self._measurer.working_set, bounds, self._times_of_reads)
 
     def _reads(self, unit: Unit) -> list[Read]:
         known = self._awaited.get(unit.roots)

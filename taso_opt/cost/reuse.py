@@ -32,11 +32,6 @@ class ReadTimes:
 
     points: tuple[tuple[int, float], ...]
 
-    @property
-    def farthest(self) -> int:
-        """The distance beyond which it makes no difference."""
-        return self.points[-1][0]
-
     def per_byte(self, distance: int) -> float:
         """Seconds for each byte at a distance: between two points by the logarithm, never less than nearer by."""
         distances, seconds = zip(*self.points, strict=True)
@@ -44,12 +39,16 @@ class ReadTimes:
         return float(np.interp(log2(max(distance, 1)), np.log2(distances), rising))
 
 
-def excess_seconds(reads: Sequence[Read], measured_at: int, farthest: int, times: Callable[[], ReadTimes]) -> float:
+def excess_seconds(
+    reads: Sequence[Read], measured_at: int, bounds: tuple[int, int], times: Callable[[], ReadTimes]
+) -> float:
     """What the reads of a graph, in the order of its kernels, cost beyond what they cost at one distance for all.
 
-    Distances beyond `farthest` count as that; `times` is asked only where some distance is another than `measured_at`.
+    Distances outside of the bounds, the nearest and the farthest that are told apart, count as these; `times` is asked
+    only where some distance is another than `measured_at`.
     """
-    distances = [min(distance, farthest) for distance in reuse_distances(reads, farthest)]
+    nearest, farthest = bounds
+    distances = [max(nearest, distance) for distance in reuse_distances(reads, farthest)]
     if all(distance == measured_at for distance in distances):
         return 0.0
     known = times()

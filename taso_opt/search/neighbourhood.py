@@ -286,8 +286,9 @@ def folding_sequences(
     """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
-    at the replaced term, at its only consumer, or at the longer sum that it is an operand of. Weights that are only prepared, as a kernel enlarged to the size of
-    another, lead somewhere where a sum takes them up or where the same is done to them again.
+    at the replaced term, at its only consumer, or at the longer sum that it is an operand of. Weights that are only
+    prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them up or where the same is
+    done to them again.
     """
     sums = rewriter.sums(here.terms)
     for term in takewhile(lambda term: not expired(), here.terms):

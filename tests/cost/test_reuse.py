@@ -10,6 +10,7 @@ from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds, reuse_distances
 from taso_opt.spec import load_specs
 
 FAR = 1 << 40
+BOUNDS = 1 << 20, 1 << 24
 TIMES = ReadTimes(((1 << 20, 1e-6), (1 << 22, 3e-6), (1 << 24, 2e-6)))
 
 
@@ -41,25 +42,26 @@ def test_what_is_read_from_the_usual_distance_costs_nothing_more_and_measures_no
     def unknown():
         raise AssertionError("nobody should ask")
 
-    assert excess_seconds(reads("ab", 1 << 20), 2 << 20, 1 << 24, unknown) == 0.0
-    assert excess_seconds(reads("abcdabcd", 1 << 25), 1 << 24, 1 << 24, unknown) == 0.0
+    assert excess_seconds(reads("ab", 1 << 20), 2 << 20, BOUNDS, unknown) == 0.0
+    assert excess_seconds(reads("ab", 1 << 10), 1 << 20, BOUNDS, unknown) == 0.0
+    assert excess_seconds(reads("abcdabcd", 1 << 25), 1 << 24, BOUNDS, unknown) == 0.0
 
 
 def test_what_is_read_from_farther_away_costs_more_and_from_nearer_by_less():
     one = reads("a", 1 << 20)
-    assert excess_seconds(one, 2 << 20, 1 << 24, lambda: TIMES) == pytest.approx((1 << 20) * -1e-6)
+    assert excess_seconds(one, 2 << 20, BOUNDS, lambda: TIMES) == pytest.approx((1 << 20) * -1e-6)
     four = reads("abcd", 1 << 20)
-    assert excess_seconds(four, 2 << 20, 1 << 24, lambda: TIMES) == pytest.approx((1 << 22) * 1e-6)
+    assert excess_seconds(four, 2 << 20, BOUNDS, lambda: TIMES) == pytest.approx((1 << 22) * 1e-6)
 
 
 class DearFromAfar:
-    """Says that every unit takes a second, and weights a second more for each MiB read since."""
+    """Says that every unit takes ten seconds, and weights a second more for each MiB read since."""
 
-    place, reads_place, working_set = "there", "reads", 2 << 20
+    place, reads_place, working_set = "there", "reads", 4 << 20
     asked = 0
 
     def measure(self, units, builder, finder, opset):
-        return [CostEntry(self.place, unit.key, 1.0, 0.0, 1) for unit in units]
+        return [CostEntry(self.place, unit.key, 10.0, 0.0, 1) for unit in units]
 
     def measure_cores(self, units, builder, finder, opset):
         return []
@@ -82,10 +84,10 @@ def test_a_graph_with_weights_for_each_place_costs_more_than_one_that_shares_the
     measurer = DearFromAfar()
     with CostTable(tmp_path / "costs.sqlite") as table:
         model = CostModel(op, table, measurer, opset=17)
-        assert model.cost(chain("a", "b", "a", "b")) == 8.0
+        assert model.cost(chain(*"abcd")) == 80.0
         assert measurer.asked == 0
-        assert model.cost(chain("a", "b", "c", "d")) == pytest.approx(8.0 + 4 * 2.0)
-        assert model.cost(chain("a", "a")) == pytest.approx(4.0 - 2 * 1.0)
+        assert model.cost(chain(*"abcdefgh")) == pytest.approx(160.0 + 8 * 4.0)
+        assert model.cost(chain(*"aa")) == pytest.approx(40.0 - 2 * 3.0)
         again = DearFromAfar()
-        assert CostModel(op, table, again, opset=17).cost(chain("a", "a")) == pytest.approx(2.0)
+        assert CostModel(op, table, again, opset=17).cost(chain(*"aa")) == pytest.approx(34.0)
         assert (measurer.asked, again.asked) == (1, 0)
