@@ -43,6 +43,9 @@ JOINT, ANOTHER_PLACE = 0.25, 0.1
 """Of how many steps a move counts as a detour: joint ones are few and lead far, and what a rule does at one place says
 most of what it does at another."""
 
+MOST_BUILT = 16
+"""How many of the joint moves from the original are built at once, those that promise most."""
+
 TRACE = 1e-10
 """Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
 
@@ -136,8 +139,9 @@ class BacktrackingSearch:
         single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, bearable, expired)
         if is_original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
-            for move in joint:
-                simple = self._built(plan, move) if move.change < -MEANINGFUL_GAIN * plan.cost else None
+            gains = [move for move in joint if move.change < -MEANINGFUL_GAIN * plan.cost]
+            for move in sorted(gains, key=lambda move: move.change)[:MOST_BUILT]:
+                simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
                     self._push(simple.cost, operator_count(simple.outputs), simple, None, 0)
