@@ -27,11 +27,11 @@ def measured_latency(comparison: LatencyComparison, latency: Latency) -> Measure
 
 def measured_speedup(comparison: LatencyComparison, contestant: Contestant) -> MeasuredSpeedup:
     """A contestant's speed-up, corrected by the control, with its interval and the control beside it."""
-    ratio, control = comparison.ratio(contestant), comparison.ratio(comparison.control)
+    found, control = comparison.speedup(contestant), comparison.ratio(comparison.control)
     return MeasuredSpeedup(
-        ratio=comparison.corrected(contestant),
-        low=ratio.low / control.value,
-        high=ratio.high / control.value,
+        ratio=found.value,
+        low=found.low,
+        high=found.high,
         control=control.value,
         control_low=control.low,
         control_high=control.high,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taso_opt.errors import TasoError
-from taso_opt.runtime.estimate import paired_ratio, timing_of
+from taso_opt.runtime.estimate import corrected_ratio, paired_ratio, timing_of
 from taso_opt.runtime.requests import CompareLatency, Model
 from taso_opt.runtime.results import Contestant, Failed, Latency, LatencyComparison
 from taso_opt.runtime.sampling import (
@@ -28,6 +28,8 @@ from taso_opt.runtime.sampling import (
 from taso_opt.runtime.sessions import Run, create_session, inputs_for, prepare_run, refusals
 
 ORIGINAL, CONTROL, FIRST_CANDIDATE = 0, 1, 2
+FEWEST_RECREATIONS, CREATING_SHARE = 3, 0.5
+"""How many recreations there are at least, time allowing, and what share of the time they may take beyond that."""
 
 Samples = NDArray[np.float64]
 
@@ -51,25 +53,32 @@ def compare_latency(request: CompareLatency) -> LatencyComparison:
 
     A candidate that does not load or run becomes Failed and the others go on.
     """
-    deadline = time.perf_counter() + request.time_limit_s
+    started = time.perf_counter()
     generator = np.random.default_rng(request.settings.seed)
     contest = _Contest((request.original, request.original, *request.candidates))
-    for recreation in range(request.recreations):
-        left = request.recreations - recreation
-        share_s = (deadline - time.perf_counter()) / left
+    recreations = min(request.recreations, request.rounds)
+    while len(contest.recreations) < recreations:
+        left = recreations - len(contest.recreations)
+        share_s = (started + request.time_limit_s - time.perf_counter()) / left
         if contest.recreations and share_s <= 0:
             break
-        rounds = math.ceil((request.rounds - contest.rounds) / left)
-        _recreate(contest, request, generator, rounds, share_s)
+        created_s = _recreate(contest, request, generator, math.ceil((request.rounds - contest.rounds) / left), share_s)
+        affordable = int(CREATING_SHARE * request.time_limit_s / max(created_s, 1e-9))
+        recreations = min(recreations, max(FEWEST_RECREATIONS, affordable))
     return _summary(contest, request)
 
 
 def _recreate(
     contest: _Contest, request: CompareLatency, generator: np.random.Generator, rounds: int, share_s: float
-) -> None:
-    """Fresh sessions, then up to `rounds` rounds within `share_s` seconds (one round in any case)."""
-    deadline = time.perf_counter() + share_s
+) -> float:
+    """Fresh sessions, then up to `rounds` rounds within `share_s` seconds (one round in any case).
+
+    Answers how many seconds the sessions took to create.
+    """
+    started = time.perf_counter()
+    deadline = started + share_s
     runs, run_s = _create(contest, request, generator)
+    created_s = time.perf_counter() - started
     repeats = _repeats(run_s, request.sample_s, (deadline - time.perf_counter()) / max(rounds, 1))
     samples: dict[int, list[Sample]] = {number: [] for number in runs}
     contest.recreations.append(samples)
@@ -80,6 +89,7 @@ def _recreate(
             for number in generator.permutation(list(runs)).tolist():
                 if number not in contest.failures:
                     _visit(contest, number, runs[number], repeats[number], samples)
+    return created_s
 
 
 def _create(
@@ -145,9 +155,15 @@ def _summary(contest: _Contest, request: CompareLatency) -> LatencyComparison:
 
 
 def _contestant(contest: _Contest, number: int, seed: int) -> Contestant:
-    cpu = [(_cpu(samples[ORIGINAL]), _cpu(samples[number])) for samples in contest.recreations]
-    wall = [(_wall(samples[ORIGINAL]), _wall(samples[number])) for samples in contest.recreations]
-    return Contestant(_latency(contest, number), paired_ratio(cpu, seed), paired_ratio(wall, seed))
+    ratios, speedups = [], []
+    for clock in (_cpu, _wall):
+        clocked = [
+            (clock(samples[ORIGINAL]), clock(samples[number]), clock(samples[CONTROL]))
+            for samples in contest.recreations
+        ]
+        ratios.append(paired_ratio([(original, own) for original, own, _ in clocked], seed))
+        speedups.append(corrected_ratio(clocked, seed))
+    return Contestant(_latency(contest, number), *ratios, *speedups)
 
 
 def _latency(contest: _Contest, number: int) -> Latency:

@@ -4,11 +4,10 @@ A *sample* is the mean time of a run over a short burst of repeats. Rounds are i
 of every model, so a sample of the original and one of a candidate from the same round form a *pair* that saw the same
 state of the machine. A *recreation* is a group of rounds measured with freshly created sessions.
 
-The ratio of a candidate is exp(mean over recreations of the median over rounds of log(original / candidate)). Its 95%
-interval is a two-level bootstrap: recreations are drawn with replacement, then rounds inside each drawn recreation, so
-that what differs between two sessions of the same file (up to a few percent) widens the interval. With R recreations
-the bootstrap understates that part by sqrt((R - 1) / R), hence the interval's log-distance from the estimate is
-stretched by sqrt(R / (R - 1)).
+The ratio of a candidate is exp(mean over recreations of the median over rounds of log(original / candidate)). What
+differs between two sessions of the same file, up to a few percent, is larger than what rounds within one leave open, so
+the 95% interval is Student's for the mean of the recreations' medians. With fewer than three recreations it is a
+bootstrap over recreations and rounds.
 """
 
 import math
@@ -24,6 +23,9 @@ Samples = NDArray[np.float64]
 RESAMPLES = 2000
 MAD_TO_DEVIATION = 1.4826  # a normal distribution's standard deviation in units of its median absolute deviation
 SHORTEST_S = 1e-9  # a clock may read 0 for a very short sample; a logarithm needs more
+FEWEST_GROUPS = 3
+STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+"""Quantiles at 97.5% of Student's distribution with 2, 3, ... degrees of freedom."""
 
 
 def timing_of(samples: Sequence[float] | Samples) -> Timing:
@@ -40,14 +42,40 @@ def paired_ratio(recreations: Sequence[tuple[Samples, Samples]], seed: int) -> R
     `recreations` holds, for each recreation of the sessions, the samples of the original and of the candidate in
     seconds, two arrays of the same positive length.
     """
-    logs = [_log_ratios(original, candidate) for original, candidate in recreations]
-    estimate = float(np.mean([np.median(group) for group in logs]))
+    return _ratio([_log_ratios(original, candidate) for original, candidate in recreations], seed)
+
+
+def corrected_ratio(recreations: Sequence[tuple[Samples, Samples, Samples]], seed: int) -> Ratio:
+    """The same divided by the ratio of a control, of which the third array of each recreation has the samples.
+
+    What the original's own session was off cancels out, and what the control's was off is part of the interval.
+    """
+    groups = [
+        _log_ratios(original, candidate) - np.median(_log_ratios(original, control))
+        for original, candidate, control in recreations
+    ]
+    return _ratio(groups, seed)
+
+
+def _ratio(logs: Sequence[Samples], seed: int) -> Ratio:
+    medians = [float(np.median(group)) for group in logs]
+    estimate = float(np.mean(medians))
+    if len(logs) < FEWEST_GROUPS:
+        low, high = _resampled(logs, estimate, seed)
+    else:
+        quantile = STUDENT[min(len(logs) - FEWEST_GROUPS, len(STUDENT) - 1)]
+        half = quantile * float(np.std(medians, ddof=1)) / math.sqrt(len(logs))
+        low, high = estimate - half, estimate + half
+    return Ratio(math.exp(estimate), math.exp(low), math.exp(high))
+
+
+def _resampled(logs: Sequence[Samples], estimate: float, seed: int) -> tuple[float, float]:
     draws = _bootstrap(logs, np.random.default_rng(seed))
     low, high = (float(value) for value in np.percentile(draws, [2.5, 97.5]))
     stretch = math.sqrt(len(logs) / (len(logs) - 1)) if len(logs) > 1 else 1.0
     low = min(estimate, estimate + stretch * (low - estimate))
     high = max(estimate, estimate + stretch * (high - estimate))
-    return Ratio(math.exp(estimate), math.exp(low), math.exp(high))
+    return low, high
 
 
 def _log_ratios(original: Samples, candidate: Samples) -> Samples:

@@ -112,7 +112,7 @@ class CompareLatency:
     feeds: tuple[Mapping[str, Array], ...] = ()
     settings: RunSettings = ONE_CPU_THREAD
     rounds: int = 30
-    recreations: int = 3
+    recreations: int = 6
     time_limit_s: float = 60.0
     sample_s: float = 2e-2
     optimization: str = "all"

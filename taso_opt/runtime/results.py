@@ -63,11 +63,13 @@ class Latency:
 
 @dataclass(frozen=True)
 class Contestant:
-    """A model measured against the original, paired round by round."""
+    """A model measured against the original, paired round by round, as it is and divided by the control's ratio."""
 
     latency: Latency
     cpu_ratio: Ratio
     wall_ratio: Ratio
+    cpu_speedup: Ratio
+    wall_speedup: Ratio
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,14 @@ class LatencyComparison:
         control = self.ratio(self.control)
         return math.exp(max(abs(math.log(control.low)), abs(math.log(control.high))))
 
-    def corrected(self, contestant: Contestant) -> float:
+    def speedup(self, contestant: Contestant) -> Ratio:
         """The ratio divided by the control's ratio, which takes out what the original's own session was off."""
-        return self.ratio(contestant).value / self.ratio(self.control).value
+        return contestant.cpu_speedup if self.clock == "cpu" else contestant.wall_speedup
+
+    def corrected(self, contestant: Contestant) -> float:
+        """The value of the speed-up."""
+        return self.speedup(contestant).value
 
     def is_ahead(self, contestant: Contestant) -> bool:
-        """Whether the whole interval lies above 1 and the corrected ratio exceeds the noise of the control."""
-        return self.ratio(contestant).low > 1.0 and self.corrected(contestant) > self.noise
+        """Whether the whole interval lies above 1 and the speed-up exceeds the noise of the control."""
+        return self.speedup(contestant).low > 1.0 and self.corrected(contestant) > self.noise

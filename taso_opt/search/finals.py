@@ -20,7 +20,7 @@ from taso_opt.search.agreement import Agreement, Feed, agreement
 
 TOO_SLOW = "a candidate was measured slower than the original"
 HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
-FINAL_LIMIT_S = 6.0
+FINAL_LIMIT_S = 8.0
 """Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
 
 
@@ -45,7 +45,7 @@ class Standard:
         """Whether a candidate is better than the original by more than the noise."""
         if not self.keeps(latency, found):
             return False
-        surely = min(latency.ratio(found).low, latency.corrected(found) / latency.noise)
+        surely = min(latency.speedup(found).low, latency.corrected(found) / latency.noise)
         return self.score(number, surely) < self.latency + self.original
 
     def keeps(self, latency: LatencyComparison, found: Contestant) -> bool:
@@ -58,7 +58,7 @@ FASTEST = Standard()
 
 def is_behind(latency: LatencyComparison, found: Contestant) -> bool:
     """Whether the whole interval lies below 1 and the corrected ratio is below what noise explains."""
-    return latency.ratio(found).high < 1.0 and latency.corrected(found) * latency.noise < 1.0
+    return latency.speedup(found).high < 1.0 and latency.corrected(found) * latency.noise < 1.0
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from taso_opt.runtime.estimate import paired_ratio, timing_of
+from taso_opt.runtime.estimate import corrected_ratio, paired_ratio, timing_of
 
 
-def sessions(generator: np.random.Generator, scale: float, between: float, within: float) -> list[np.ndarray]:
-    return [scale * np.exp(generator.normal(0, between)) * np.exp(generator.normal(0, within, 10)) for _ in range(3)]
+def sessions(
+    generator: np.random.Generator, scale: float, between: float, within: float, count: int = 6
+) -> list[np.ndarray]:
+    return [scale * np.exp(generator.normal(0, between)) * np.exp(generator.normal(0, within, 5)) for _ in range(count)]
 
 
 def test_a_timing_is_the_median_and_the_scaled_median_deviation():
@@ -32,7 +34,7 @@ def test_recreations_weigh_alike_on_a_logarithmic_scale():
 
 def test_the_same_seed_gives_the_same_interval():
     generator = np.random.default_rng(1)
-    groups = [(generator.uniform(1, 2, 10), generator.uniform(1, 2, 10)) for _ in range(3)]
+    groups = [(generator.uniform(1, 2, 10), generator.uniform(1, 2, 10)) for _ in range(2)]
     assert paired_ratio(groups, seed=5) == paired_ratio(groups, seed=5)
     assert paired_ratio(groups, seed=5).low != paired_ratio(groups, seed=6).low
 
@@ -55,11 +57,24 @@ def test_a_clock_that_reads_zero_does_no_harm():
     assert paired_ratio([(np.zeros(3), np.zeros(3))], seed=0).value == 1.0
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+def test_what_the_originals_session_was_off_cancels_against_the_control():
+    rounds = np.ones(5)
+    off = [(rounds * factor, rounds / 1.2, rounds) for factor in (0.9, 1.0, 1.1)]
+    corrected = corrected_ratio(off, seed=0)
+    assert (corrected.value, corrected.low, corrected.high) == pytest.approx((1.2, 1.2, 1.2))
+    plain = paired_ratio([(original, candidate) for original, candidate, _ in off], seed=0)
+    assert plain.low < 1.1
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_the_interval_covers_the_truth_about_as_often_as_it_says(count):
     generator = np.random.default_rng(0)
-    trials, covered = 150, 0
+    trials, covered, corrected = 300, 0, 0
     for seed in range(trials):
-        original, candidate = (sessions(generator, scale, 0.015, 0.03) for scale in (1.1, 1.0))
+        original, candidate, control = (sessions(generator, scale, 0.015, 0.03, count) for scale in (1.1, 1.0, 1.1))
         ratio = paired_ratio(list(zip(original, candidate, strict=True)), seed)
         covered += ratio.low <= 1.1 <= ratio.high
-    assert covered >= 0.88 * trials
+        ratio = corrected_ratio(list(zip(original, candidate, control, strict=True)), seed)
+        corrected += ratio.low <= 1.1 <= ratio.high
+    assert covered >= 0.93 * trials
+    assert corrected >= 0.93 * trials

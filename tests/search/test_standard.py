@@ -10,8 +10,8 @@ TIME = Latency(Timing(1e-3, 0.0, 30, 1e-3), Timing(1e-3, 0.0, 30, 1e-3))
 
 def measured(value, low, high, noise=0.01):
     """One candidate's comparison, with a control of ratio 1 whose interval is as wide as the noise."""
-    found = Contestant(TIME, Ratio(value, low, high), Ratio(value, low, high))
-    control = Contestant(TIME, Ratio(1.0, 1 - noise, 1 + noise), Ratio(1.0, 1 - noise, 1 + noise))
+    found = Contestant(TIME, *[Ratio(value, low, high)] * 4)
+    control = Contestant(TIME, *[Ratio(1.0, 1 - noise, 1 + noise)] * 4)
     return LatencyComparison("cpu", TIME, control, (found,), 30, 3), found
 
 
