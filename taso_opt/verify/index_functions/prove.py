@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from taso_opt.core.condition import Condition
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
@@ -67,8 +68,12 @@ def in_all(answers: Sequence[ProvedForAllSizes]) -> ProvedForAllSizes:
     )
 
 
-def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequence[Term]) -> Answer:
+def prove_for_all_sizes(
+    builder: Builder, source: Sequence[Term], target: Sequence[Term], conditions: Sequence[Condition] = ()
+) -> Answer:
     """Prove that two tuples of outputs are equal in pairs; Unknown says why no proof was found, never that it is false.
+
+    Of the conditions on values it is used that variables are not negative.
 
     1. Run the one meaning of each operator on index functions of symbolic sizes.
     2. Walk through each output in segments that suit both sides.
@@ -81,7 +86,7 @@ def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequen
     xp = IndexArrays(Facts(least_values(roots)))
     try:
         _suppose_conditions(builder, xp.facts, roots)
-        leaves = _leaves(xp, roots)
+        leaves = _leaves(xp, roots, conditions)
         values: list[Any] = evaluate(builder, xp, roots, leaves)  # type: ignore[arg-type]
         for place, (left, right) in enumerate(zip(values[: len(source)], values[len(source) :], strict=True)):
             reason = _difference(xp, left, right)
@@ -110,11 +115,14 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
     return None
 
 
-def _leaves(xp: IndexArrays, roots: Iterable[Term]) -> dict[Term, Any]:
+def _leaves(xp: IndexArrays, roots: Iterable[Term], conditions: Iterable[Condition]) -> dict[Term, Any]:
     """A tensor of unknowns for each variable and constant but literals, whose value is known."""
     found = [term for term in postorder(roots) if isinstance(term, Var | Const) and literal_value(term) is None]
     assert len({repr(term) for term in found}) == len(found), "expected leaves of different names"
-    return {term: xp.variable(repr(term), term.type.shape) for term in found}
+    signed = {one.variable for one in conditions if one.bounds.low is not None and one.bounds.low >= 0}
+    return {
+        term: xp.variable(repr(term), term.type.shape, isinstance(term, Var) and term.name in signed) for term in found
+    }
 
 
 def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
