@@ -106,7 +106,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
         latency = CostModel(bound, table, measurer, model.opset, model.literal, measuring)
         latency.settle(model.graph.outputs)
         costs = Costs.of(job.goal, latency, bound, model.graph.outputs)
-        rewriter = Rewriter(model.builder, allowed, model.literal)
+        rewriter = Rewriter(model.builder, allowed, model.literal, model.within)
         limits = SearchLimits(budget=settings.budget)
         finder = BacktrackingSearch(model.builder, rewriter, costs.oracle, spellable(model), settings.alpha, limits)
         with rare_garbage_collection():

@@ -140,7 +140,7 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
     rules = [rule for _, rule in equations]
     kept = None
     with stderr_progress() as progress, Crew(jobs) as crew:
-        verdicts = examine_all(crew, [Examine(rule) for rule in rules], progress)
+        verdicts = examine_all(crew, [Examine(rule, infer=True) for rule in rules], progress)
         if output is not None:
             kept = build_library(crew, library, rules, verdicts, progress)
             write_rules(output, kept)
@@ -162,8 +162,9 @@ def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rul
     lines = []
     for rule, verdict in zip(rules, verdicts, strict=True):
         match verdict:
-            case Proved(fp_class=found):
-                lines.append(f"proved  {found}  {format_rule(rule)}")
+            case Proved(fp_class=found, conditions=conditions):
+                where = f", where {' and '.join(conditions)}" if conditions else ""
+                lines.append(f"proved  {found}{where}  {format_rule(rule)}")
             case Refuted(counterexample):
                 lines.append(f"refuted     {format_rule(rule)}: {counterexample}")
             case Unknown(reason):

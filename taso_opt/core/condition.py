@@ -50,8 +50,8 @@ POSITIVE = Bounds("{} > 0", low=0, open=True)
 AT_LEAST_1 = Bounds("{} >= 1", low=1)
 FROM_0_TO_1 = Bounds("0 <= {} <= 1", low=0, high=1)
 
-ALL_BOUNDS = (AT_LEAST_0, AT_MOST_0, AT_MOST_1, POSITIVE, AT_LEAST_1, FROM_0_TO_1)
-"""All that a rule may ask for; none stands before a weaker one."""
+ALL_BOUNDS = (AT_LEAST_0, AT_MOST_1, AT_MOST_0, POSITIVE, AT_LEAST_1, FROM_0_TO_1)
+"""All that a rule may ask for; a weaker one stands before what is stronger."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,15 @@ def fitted(bounds: Bounds, values: Array) -> Array:
     return np.where(stays, np.minimum(values, bounds.high), bounds.high - np.abs(values - bounds.high))
 
 
+def broken(bounds: Bounds, values: Array) -> Array:
+    """Finite numbers outside of the bounds, on either side where there are two."""
+    below = None if bounds.low is None else bounds.low - 0.5 - np.abs(values)
+    above = None if bounds.high is None else bounds.high + 0.5 + np.abs(values)
+    if below is None or above is None:
+        return np.asarray(above if below is None else below)
+    return np.where(values < 0, below, above)
+
+
 def conditioned(conditions: Iterable[Condition], leaves: Mapping[Term, Array]) -> dict[Term, Array]:
     """The values of leaves, those that conditions speak of brought within their bounds."""
     bounds = {one.variable: one.bounds for one in conditions}

@@ -24,7 +24,7 @@ def prove_definition(builder: Builder, rule: Rule) -> str | None:
 
 
 def _may_miss(builder: Builder, term: Term) -> bool:
-    """Whether all taps of a window may lie in padding: pads are below the kernel size, but an image below a dilation."""
+    """Whether all taps of a window may lie in padding, as where the image is smaller than the dilation."""
     operator = builder.operator(term) if isinstance(term, Apply) else None
     if not isinstance(term, Apply) or operator is None or not operator.greatest:
         return False

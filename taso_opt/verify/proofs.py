@@ -52,6 +52,7 @@ def proof_file(library: SpecLibrary, rules: Sequence[Rule], data: bytes) -> byte
             {
                 "rule": identity,
                 "line": digest(by_id[identity]),
+                **({"conditions": list(map(str, rule.conditions))} if rule.conditions else {}),
                 "chains": None if chains is None else [[_steps(one.source), _steps(one.target)] for one in chains],
                 "witness": None if witness is None else _witness(witness),
             }

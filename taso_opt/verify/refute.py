@@ -13,8 +13,8 @@ import numpy as np
 from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var, postorder, variables
-from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
+from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
 from taso_opt.spec.builder import Builder

@@ -13,11 +13,12 @@ from math import isclose, prod
 
 import numpy as np
 
+from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Const, Term, Var, postorder, variables
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
-from taso_opt.semantics.conditions import conditioned
+from taso_opt.semantics.conditions import broken, conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
 from taso_opt.spec.builder import Builder
@@ -63,10 +64,9 @@ def make_witness(builder: Builder, rule: Rule) -> Witness | None:
 
 
 def _without(builder: Builder, rule: Rule, sizes: Sizes) -> Iterator[tuple[tuple[float, ...], tuple[float, ...]]]:
-    """The sums of both sides of the rule without each of its conditions."""
+    """The sums of both sides of the rule where each of its conditions is broken everywhere and the others hold."""
     for condition in rule.conditions:
-        weaker = rule.under(other for other in rule.conditions if other != condition)
-        values = _values(builder, weaker, sizes, ordered=True)
+        values = _values(builder, rule, sizes, condition)
         assert values is not None, "expected as many elements as the rule has with all conditions"
         yield values
 
@@ -102,21 +102,25 @@ def _close(found: float, expected: float) -> bool:
 
 
 def _values(
-    builder: Builder, rule: Rule, sizes: Sizes, ordered: bool = False
+    builder: Builder, rule: Rule, sizes: Sizes, without: Condition | None = None
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Weighted sums of the outputs of both sides; None when a tensor is large or has no elements.
 
-    With `ordered` over numbers in any case, and not over residues.
+    One condition may be broken by all values of its variable.
     """
     roots = instantiate(builder, (*rule.source, *rule.target), sizes, "float64")
     shapes = [kind.static_shape for term in postorder(roots) for kind in builder.types(term)]
     if any(min(shape, default=1) < 1 or prod(shape) > MAX_ELEMENTS for shape in shapes):
         return None
-    scalar = ordered or is_scalar(builder, rule) or rests_on_order(builder, rule)
+    scalar = is_scalar(builder, rule) or rests_on_order(builder, rule)
     arithmetic = FloatArrays() if scalar else ModularArrays()
     leaves: dict[Term, Array] = {leaf: _elements(leaf, scalar) for leaf in variables(roots)}
+    values = conditioned(rule.conditions, leaves)
+    for leaf in leaves:
+        if without is not None and isinstance(leaf, Var) and leaf.name == without.variable:
+            values[leaf] = broken(without.bounds, leaves[leaf])
     with np.errstate(all="ignore"):
-        results = evaluate_arrays(builder, arithmetic, roots, conditioned(rule.conditions, leaves))
+        results = evaluate_arrays(builder, arithmetic, roots, values)
     sums = tuple(_weighted(result, scalar) for result in results)
     return sums[: len(rule.source)], sums[len(rule.source) :]
 

@@ -9,8 +9,6 @@ from itertools import permutations, product
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.verify.index_functions.elements import (
-    Access,
-    Amount,
     Bound,
     Delta,
     Element,

@@ -96,8 +96,8 @@ def prove_for_all_sizes(
         return Unknown(str(error))
     except UNREADABLE as error:
         return Unknown(f"a meaning cannot be read with symbolic sizes: {error}")
-    conditions = tuple(f"{one.reason}: {inequality(one.margin)}" for one in xp.facts.conditions)
-    return ProvedForAllSizes(1, conditions, tuple(xp.used))
+    needed = tuple(f"{one.reason}: {inequality(one.margin)}" for one in xp.facts.conditions)
+    return ProvedForAllSizes(1, needed, tuple(xp.used))
 
 
 def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
