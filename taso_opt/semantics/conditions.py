@@ -14,13 +14,14 @@ LEAST = 2.0**-6
 """The smallest number that stands for a positive one."""
 
 
-def fitted(bounds: Bounds, values: Array) -> Array:
+def fitted(bounds: Bounds, values: Array, ends: bool = True) -> Array:
     """Finite numbers within the bounds: those that lie there stay, others come to a bound or are mirrored at it.
 
-    About half of those outside come to the very bound, where conditions are most easily a little too weak.
+    About half of those outside come to the very bound, where conditions are most easily a little too weak; none do
+    without `ends`.
     """
     low = None if bounds.low is None else bounds.low + (LEAST if bounds.open else 0.0)
-    stays = np.floor(np.abs(values) * 8) % 2 == 0
+    stays = (np.floor(np.abs(values) * 8) % 2 == 0) & ends
     if low is not None and bounds.high is not None:
         inside = low + np.abs(values - np.floor(values)) * (bounds.high - low)
         outside = (values < low) | (values > bounds.high)
@@ -40,10 +41,10 @@ def broken(bounds: Bounds, values: Array) -> Array:
     return np.where(values < 0, below, above)
 
 
-def conditioned(conditions: Iterable[Condition], leaves: Mapping[Term, Array]) -> dict[Term, Array]:
+def conditioned(conditions: Iterable[Condition], leaves: Mapping[Term, Array], ends: bool = True) -> dict[Term, Array]:
     """The values of leaves, those that conditions speak of brought within their bounds."""
     bounds = {one.variable: one.bounds for one in conditions}
     return {
-        leaf: fitted(bounds[leaf.name], value) if isinstance(leaf, Var | Const) and leaf.name in bounds else value
+        leaf: fitted(bounds[leaf.name], value, ends) if isinstance(leaf, Var | Const) and leaf.name in bounds else value
         for leaf, value in leaves.items()
     }

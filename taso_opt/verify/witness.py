@@ -115,7 +115,7 @@ def _values(
     scalar = is_scalar(builder, rule) or rests_on_order(builder, rule)
     arithmetic = FloatArrays() if scalar else ModularArrays()
     leaves: dict[Term, Array] = {leaf: _elements(leaf, scalar) for leaf in variables(roots)}
-    values = conditioned(rule.conditions, leaves)
+    values = conditioned(rule.conditions, leaves, ends=False)
     for leaf in leaves:
         if without is not None and isinstance(leaf, Var) and leaf.name == without.variable:
             values[leaf] = broken(without.bounds, leaves[leaf])
