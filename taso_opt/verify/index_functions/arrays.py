@@ -21,6 +21,7 @@ from taso_opt.verify.index_functions.elements import (
     Image,
     Lowered,
     Reciprocal,
+    Sign,
     added,
     amount,
     lone,
@@ -50,8 +51,8 @@ class IndexArrays:
         self.used: dict[str, None] = {}
         self._accesses = 0
 
-    def variable(self, name: str, shape: Sequence[Dim], nonnegative: bool = False) -> Tensor:
-        """A tensor of unknowns, of which it may be known that none is negative."""
+    def variable(self, name: str, shape: Sequence[Dim], sign: Sign = Sign.ANY) -> Tensor:
+        """A tensor of unknowns, of which the sign may be known."""
         sizes = tuple(shape)
 
         def element(place: Place) -> Element:
@@ -59,7 +60,7 @@ class IndexArrays:
             if self._accesses > MAX_ACCESSES:
                 raise TypeMismatch(f"expected elements that read at most {MAX_ACCESSES} others, found more")
             where = tuple(0 if n == 1 else i for i, n in zip(place, sizes, strict=True))
-            return lone(Access(name, where, nonnegative))
+            return lone(Access(name, where, sign))
 
         return Tensor(sizes, tuple(map(plain, sizes)), element)
 

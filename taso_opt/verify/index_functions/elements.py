@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
@@ -22,13 +23,21 @@ Bound: TypeAlias = tuple[tuple[str, Dim], ...]
 """Index variables with their number of values; each runs from 0."""
 
 
+class Sign(Enum):
+    """What is known of all elements of a variable."""
+
+    ANY = 0
+    NOT_NEGATIVE = 1
+    POSITIVE = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The element of a variable at a place; `nonnegative` when that is known of all its elements."""
+    """The element of a variable at a place, of which the sign may be known."""
 
     tensor: str
     place: tuple[Dim, ...]
-    nonnegative: bool = field(default=False, repr=False)
+    sign: Sign = field(default=Sign.ANY, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +186,8 @@ def at(element: Element, mapping: Mapping[str, Dim]) -> Element:
 def factor_at(factor: Factor, mapping: Mapping[str, Dim]) -> Factor:
     """As `at`, for one factor."""
     match factor:
-        case Access(tensor, place, nonnegative):
-            return Access(tensor, _all(place, mapping), nonnegative)
+        case Access(tensor, place, sign):
+            return Access(tensor, _all(place, mapping), sign)
         case Amount():
             return factor
         case Guard(margin):

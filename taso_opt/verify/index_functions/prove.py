@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from taso_opt.core.condition import Condition
+from taso_opt.core.condition import Bounds, Condition
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
@@ -19,6 +19,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.index_functions.arrays import IndexArrays
 from taso_opt.verify.index_functions.canonical import canonical
+from taso_opt.verify.index_functions.elements import Sign
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.indices import names_in
 from taso_opt.verify.index_functions.layout import merged, places
@@ -73,7 +74,7 @@ def prove_for_all_sizes(
 ) -> Answer:
     """Prove that two tuples of outputs are equal in pairs; Unknown says why no proof was found, never that it is false.
 
-    Of the conditions on values it is used that variables are not negative.
+    Of the conditions on values the signs of variables are used.
 
     1. Run the one meaning of each operator on index functions of symbolic sizes.
     2. Walk through each output in segments that suit both sides.
@@ -119,10 +120,20 @@ def _leaves(xp: IndexArrays, roots: Iterable[Term], conditions: Iterable[Conditi
     """A tensor of unknowns for each variable and constant but literals, whose value is known."""
     found = [term for term in postorder(roots) if isinstance(term, Var | Const) and literal_value(term) is None]
     assert len({repr(term) for term in found}) == len(found), "expected leaves of different names"
-    signed = {one.variable for one in conditions if one.bounds.low is not None and one.bounds.low >= 0}
+    signs = {one.variable: _sign(one.bounds) for one in conditions}
     return {
-        term: xp.variable(repr(term), term.type.shape, isinstance(term, Var) and term.name in signed) for term in found
+        term: xp.variable(repr(term), term.type.shape, signs.get(term.name, Sign.ANY))
+        if isinstance(term, Var)
+        else xp.variable(repr(term), term.type.shape)
+        for term in found
     }
+
+
+def _sign(bounds: Bounds) -> Sign:
+    """What bounds say of the sign of what lies within."""
+    if bounds.low is None or bounds.low < 0:
+        return Sign.ANY
+    return Sign.POSITIVE if bounds.open or bounds.low > 0 else Sign.NOT_NEGATIVE
 
 
 def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
