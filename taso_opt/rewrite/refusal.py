@@ -86,8 +86,9 @@ class _Examination:
         if binding.get("#dtype", types[0].dtype) != types[0].dtype:
             return _unmet(f"expected {binding['#dtype']} for {name}, found {types[0].dtype}", depth)
         if pattern.bounds is not None and pattern.may_fit(types[0].shape) and not self._matcher.admits(pattern, term):
-            found = "one with other values" if isinstance(term, Const) else _named(term)
-            return _unmet(f"expected a constant with {pattern.bounds.text.format(name)}, found {found}", depth)
+            near = isinstance(term, Const)
+            found = "one with other values" if near else _named(term)
+            return _unmet(f"expected a constant with {pattern.bounds.text.format(name)}, found {found}", depth + near)
         sizes = _sizes(pattern, binding, element)
         return _unmet(f"expected {name}{pattern.scheme}{sizes}, found {types[0]}", depth)
 
