@@ -14,7 +14,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, postorder
 from taso_opt.spec.builder import Builder
 from taso_opt.verify.definitions import prove_definition
-from taso_opt.verify.refute import refute
+from taso_opt.verify.refute import refute, refute_in_numbers
 from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample
@@ -28,6 +28,8 @@ def inferred(builder: Builder, rule: Rule) -> Rule | None:
     """The rule under the weakest conditions that make it true, None when none of those known does."""
     if rule.conditions or not _compares_elements(builder, rule):
         return None
+    if not isinstance(refute_in_numbers(builder, rule), Counterexample):
+        return None  # it may well be true, and only the proof is missing
     return next((one for one in _conditioned(rule) if holds_under_conditions(builder, one)), None)
 
 

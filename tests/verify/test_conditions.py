@@ -94,6 +94,11 @@ def test_what_no_condition_makes_true_stays_refuted(library, prover, rule, text)
 
 
 @pytest.mark.parametrize("text", [MAXPOOL, *UNCONDITIONAL])
+def test_what_is_true_anyway_and_only_not_proved_gets_no_condition(library, prover, rule):
+    nested = rule("Add(Add(y, z), x) = Add(Add(y, x), z) where x[n, 1, 1], y[*b, n, c, h], z[*b, 1, 1, 1]")
+    assert isinstance(examine_under_conditions(library, prover, nested), Unknown)
+
+
 def test_windows_that_may_lie_in_padding_alone_are_not_claimed(library, prover, rule, text):
     apart = rule(text.replace(POOL, APART))
     assert isinstance(examine(library, prover, apart), Unknown)
