@@ -28,7 +28,10 @@ FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
 def examine_under_conditions(library: SpecLibrary, prover: Prover, rule: Rule) -> Verdict:
     """As `examine`; an equation that is not true in general may be proved under conditions, which the verdict names."""
     verdict = examine(library, prover, rule)
-    under = None if isinstance(verdict, Proved) else inferred(library.builder(), rule)
+    try:
+        under = None if isinstance(verdict, Proved) else inferred(library.builder(), rule)
+    except FAILURES:
+        return verdict  # which says that it cannot be evaluated
     if under is None:
         return verdict
     found = examine(library, prover, under)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, product
+from math import prod
 
 from taso_opt.core.condition import ALL_BOUNDS, Condition, weaker
 from taso_opt.core.rule import Rule
@@ -20,13 +21,14 @@ from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample
 
 MOST_CONDITIONS = 2
+MOST_ELEMENTS = 2**12
 MOST_VARIABLES = 4
 """Rules about more variables are not looked into: every pair of them has 36 pairs of conditions."""
 
 
 def inferred(builder: Builder, rule: Rule) -> Rule | None:
     """The rule under the weakest conditions that make it true, None when none of those known does."""
-    if rule.conditions or not _compares_elements(builder, rule):
+    if rule.conditions or not _compares_elements(builder, rule) or not _is_cheap(rule):
         return None
     if not isinstance(refute_in_numbers(builder, rule), Counterexample):
         return None  # it may well be true, and only the proof is missing
@@ -52,6 +54,12 @@ def holds_under_conditions(builder: Builder, rule: Rule) -> bool:
         return False
     prove = prove_scalars if is_scalar(builder, rule) else prove_definition
     return prove(builder, rule) is None
+
+
+def _is_cheap(rule: Rule) -> bool:
+    """Whether no tensor is large by literal sizes: a rule is evaluated a hundred times over."""
+    sizes = ([dim for dim in variable.type.shape if isinstance(dim, int)] for variable in rule.variables)
+    return all(prod(each) <= MOST_ELEMENTS for each in sizes)
 
 
 def _conditioned(rule: Rule) -> Iterator[Rule]:
