@@ -76,6 +76,13 @@ def test_a_value_that_is_no_constant_never_meets_a_condition(tmp_path):
     assert targets(model, SCALE) == []
 
 
+def test_a_weight_that_a_caller_may_override_never_meets_a_condition(tmp_path):
+    nodes = [("a", "Mul", "x", "s"), ("y", "Relu", "a")]
+    weights = {"s": np.ones(SHAPE, np.float32)}
+    assert len(targets(read(tmp_path, nodes, weights), SCALE)) == 1
+    assert targets(read(tmp_path, nodes, weights, inputs=("x", "s")), SCALE) == []
+
+
 def test_what_is_computed_from_constants_counts_with_its_value(tmp_path):
     constants = {"s": channels(-1, 2, -3, 4), "t": channels(-1, 2, -3, 4), "u": channels(-1, 2, 3, 4)}
     nodes = [("b", "Mul", "s", "t"), ("a", "Mul", "x", "b"), ("y", "Relu", "a")]
