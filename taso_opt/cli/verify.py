@@ -47,6 +47,8 @@ def command(
 ) -> int:
     """Prove or refute the equations of each FILE, one a line in text form; lines that begin with # are comments.
 
+    An equation that is true for some constants only is proved with the weakest condition on them, such as s >= 0.
+
     Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
     that was altered or has lost its proof. In a GitHub workflow the result is added to the summary of the step. With
     --axioms the laws that all proofs start from are proved from the
