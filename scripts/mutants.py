@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
+from taso_opt.core.condition import Condition, weaker
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Item, Term, Var, children, postorder
@@ -53,6 +54,14 @@ def weakened_laws(rule: Rule, builder: Builder) -> Iterator[Rule | None]:
     for operator, name, value in settings:
         for other in _other_numbers(value) if name not in ("axis", "perm") else ():
             yield _applied(rule, builder, Change(attributes={(operator, name, value): other}))
+
+
+def weakened_conditions(rule: Rule) -> Iterator[Rule]:
+    """The rule with one condition on the values of a constant dropped or weaker."""
+    for condition in rule.conditions:
+        others = [other for other in rule.conditions if other != condition]
+        yield rule.under(others)
+        yield from (rule.under([*others, Condition(condition.variable, one)]) for one in weaker(condition.bounds))
 
 
 def _applied(rule: Rule, builder: Builder, change: Change) -> Rule | None:

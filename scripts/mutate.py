@@ -3,8 +3,9 @@
 A mutant of an axiom is caught when type inference refuses it or it is not proved for all sizes; one that is proved and
 that evaluation agrees with is true as well, and so no mutant that could be caught. A mutant of a meaning is caught by
 the outputs of ONNX Runtime, by evaluation that fails, or by an axiom that is no longer proved. What prepares kernels
-is no node of ONNX: convolutions with what it prepares are compared with those that axioms equate them with. Exit code
-1 when a mutant survives.
+is no node of ONNX: convolutions with what it prepares are compared with those that axioms equate them with. Conditions
+on constants are those of the shipped rules; a rule must not be proved without them or under weaker ones. Exit code 1
+when a mutant survives.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import FunctionType
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from mutants import changed_laws, changed_meanings, in_force, weakened_laws
+from mutants import changed_laws, changed_meanings, in_force, weakened_conditions, weakened_laws
 from taso_opt.core.dims import Dim
 from taso_opt.core.literal import literal
 from taso_opt.core.rule import Rule
@@ -35,9 +36,14 @@ from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import SpecLibrary, load_specs, piecewise, transcendental, windows
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SCALARS
+from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import MISFITS, format_rule
+from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_axiom, prove_for_all_sizes
+from taso_opt.verify.prove import Prover
 from taso_opt.verify.refute import refute
+from taso_opt.verify.scalar_rules import is_scalar, rests_on_meanings
+from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample
 
 CASES = 16
@@ -85,7 +91,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the mutants that are true or equivalent, too")
     options = parser.parse_args()
     library = load_specs()
-    outcomes = [*law_outcomes(library, options.every), *meaning_outcomes(library, options.every)]
+    outcomes = [*law_outcomes(library, options.every), *condition_outcomes(library)]
+    outcomes += meaning_outcomes(library, options.every)
     for outcome in outcomes:
         if outcome.fate == "survived" or (options.list and outcome.fate in ("true", "equivalent")):
             print(f"{outcome.fate}: {outcome.kind} of {outcome.where}: {outcome.mutant}")
@@ -118,6 +125,24 @@ def law_outcomes(library: SpecLibrary, every: int = 1) -> Iterator[Outcome]:
                         yield Outcome(kind, axiom.name, "", "ill-typed")
                     elif number % every == 0 and mutant is not None and mutant != rule:
                         yield Outcome(kind, axiom.name, format_rule(mutant), law_fate(builder, mutant))
+
+
+def condition_outcomes(library: SpecLibrary, rules: Iterable[Rule] | None = None) -> Iterator[Outcome]:
+    """Every mutant of the conditions on values of the shipped rules."""
+    builder, prover = library.builder(), Prover(library)
+    for rule in read_rules(None, builder) if rules is None else rules:
+        for mutant in weakened_conditions(rule):
+            fate = "survived" if _is_proved(builder, prover, mutant) else "caught"
+            if fate == "survived" and not isinstance(refute(builder, mutant), Counterexample):
+                fate = "true"
+            yield Outcome("condition", rule.name, format_rule(mutant), fate)
+
+
+def _is_proved(builder: Builder, prover: Prover, rule: Rule) -> bool:
+    if not rests_on_meanings(builder, rule):
+        return prover.prove(rule) is None
+    prove = prove_scalars if is_scalar(builder, rule) else prove_definition
+    return prove(builder, rule) is None
 
 
 def law_fate(builder: Builder, mutant: Rule) -> str:

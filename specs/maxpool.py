@@ -57,6 +57,7 @@ OPERATOR = Operator(
     arity=1,
     choices={"image": SQUARE},
     conditions=pooling_conditions,
+    greatest=True,
 )
 
 

@@ -109,7 +109,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
         measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
         latency = CostModel(bound, table, measurer, model.opset, model.literal, measuring)
         latency.settle(model.graph.outputs)
-        rewriter, outputs = Rewriter(model.builder, allowed, model.literal), model.graph.outputs
+        rewriter, outputs = Rewriter(model.builder, allowed, model.literal, model.within), model.graph.outputs
         found = None
         with rare_garbage_collection():
             while found is None or _rests_on_noise(found, latency, outputs, end):

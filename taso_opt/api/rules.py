@@ -53,12 +53,13 @@ def verify(
     """Each equation with its verdict: Proved, Refuted with a counterexample, or Unknown with a reason.
 
     `equations` is one equation in text form (`Relu(Relu(x)) = Relu(x) where x[*b]`), several of them, or the Path of a
-    file with one a line. `jobs` is the number of processes; `progress` takes each line that says what is being done.
-    Raises RuleError for an equation that cannot be read.
+    file with one a line. One that is true for some values of constants only is Proved with `conditions` on them. `jobs`
+    is the number of processes; `progress` takes each line that says what is being done. Raises RuleError for an
+    equation that cannot be read.
     """
     rules = _rules(equations)
     with Crew(jobs) as crew:
-        verdicts = examine_all(crew, [Examine(rule) for rule in rules], progress or _log)
+        verdicts = examine_all(crew, [Examine(rule, infer=True) for rule in rules], progress or _log)
     return [(format_rule(rule), verdict) for rule, verdict in zip(rules, verdicts, strict=True)]
 
 

@@ -144,7 +144,7 @@ def _pruning(stats: GenerateStats) -> Iterator[list[str]]:
     yield ["most general forms", str(stats.forms)]
     yield ["between scalar functions, added", str(stats.scalars)]
     yield ["definitions, added", str(stats.definitions)]
-    yield ["passing slices and means, added", str(stats.passing)]
+    yield ["passing slices, means and pools, added", str(stats.passing)]
     yield ["instances of others: candidates", str(stats.candidates)]
 
 

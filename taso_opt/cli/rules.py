@@ -122,7 +122,8 @@ def _axioms(rule: Rule) -> Iterator[str]:
     if not names:
         by_sizes = rule.certificate is not None and rule.certificate.engine.startswith("index functions")
         scope = "at all sizes" if by_sizes else "for all real numbers, one element at a time"
-        yield f"  - the meanings of its operators, equal {scope}"
+        values = ", where the conditions hold" if rule.conditions else ""
+        yield f"  - the meanings of its operators, equal {scope}{values}"
     library = load_specs()
     for name in names:
         yield f"  - {name}"
@@ -140,6 +141,8 @@ def _counted(rules: RuleSet) -> Iterator[str]:
     yield _counts("class", Counter(str(rule.fp_class) for rule in rules))
     yield _counts("operators", Counter(str(rule.size) for rule in rules))
     yield _counts("outputs", Counter(str(len(rule.source)) for rule in rules))
+    asked = Counter(one.bounds.text.format("s") for rule in rules for one in rule.conditions)
+    yield _counts("constants", asked)
     used: Counter[str] = Counter()
     for rule in rules:
         used.update({term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)})

@@ -47,6 +47,8 @@ def command(
 ) -> int:
     """Prove or refute the equations of each FILE, one a line in text form; lines that begin with # are comments.
 
+    An equation that is true for some constants only is proved with the weakest condition on them, such as s >= 0.
+
     Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
     that was altered or has lost its proof. In a GitHub workflow the result is added to the summary of the step. With
     --axioms the laws that all proofs start from are proved from the
@@ -140,7 +142,7 @@ def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: b
     rules = [rule for _, rule in equations]
     kept = None
     with stderr_progress() as progress, Crew(jobs) as crew:
-        verdicts = examine_all(crew, [Examine(rule) for rule in rules], progress)
+        verdicts = examine_all(crew, [Examine(rule, infer=True) for rule in rules], progress)
         if output is not None:
             kept = build_library(crew, library, rules, verdicts, progress)
             write_rules(output, kept)
@@ -162,8 +164,9 @@ def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rul
     lines = []
     for rule, verdict in zip(rules, verdicts, strict=True):
         match verdict:
-            case Proved(fp_class=found):
-                lines.append(f"proved  {found}  {format_rule(rule)}")
+            case Proved(fp_class=found, conditions=conditions):
+                where = f", where {' and '.join(conditions)}" if conditions else ""
+                lines.append(f"proved  {found}{where}  {format_rule(rule)}")
             case Refuted(counterexample):
                 lines.append(f"refuted     {format_rule(rule)}: {counterexample}")
             case Unknown(reason):

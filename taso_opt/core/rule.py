@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from taso_opt.core.condition import Bounds, Condition
 from taso_opt.core.dims import Size
 from taso_opt.core.term import Apply, Attribute, Term, Var, operator_count, postorder, variables
 
@@ -39,7 +40,8 @@ class Rule:
     """TASO's graph substitution: two tuples of outputs over the same variables, equal in pairs.
 
     The types of the variables are the preconditions: a match must give every variable a type that fits its scheme
-    (`x[*b, m, k]`), with one size for each symbol throughout the rule.
+    (`x[*b, m, k]`), with one size for each symbol throughout the rule. `conditions`, at most one for a variable and in
+    the order of their names, ask for constants besides, with values within bounds (`s >= 0`).
     """
 
     source: tuple[Term, ...]
@@ -47,6 +49,7 @@ class Rule:
     name: str = field(default="", compare=False)
     fp_class: FpClass = field(default=FpClass.E2, compare=False)
     certificate: Certificate | None = field(default=None, compare=False)
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def variables(self) -> list[Var]:
@@ -60,7 +63,16 @@ class Rule:
 
     def reversed(self) -> Rule:
         """The same equation read from right to left."""
-        return Rule(self.target, self.source, self.name, self.fp_class, self.certificate)
+        return Rule(self.target, self.source, self.name, self.fp_class, self.certificate, self.conditions)
+
+    def bounds(self, variable: str) -> Bounds | None:
+        """Within what the values of a variable have to lie; None where any will do."""
+        return next((one.bounds for one in self.conditions if one.variable == variable), None)
+
+    def under(self, conditions: Iterable[Condition]) -> Rule:
+        """The same equation under other conditions."""
+        ordered = tuple(sorted(conditions, key=lambda one: one.variable))
+        return replace(self, conditions=ordered)
 
 
 @dataclass(frozen=True)

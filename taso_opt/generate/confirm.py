@@ -12,6 +12,7 @@ from taso_opt.core.term import Apply, Term, Var, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.generate.retype import flat
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
+from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
 from taso_opt.spec.builder import Builder
@@ -40,14 +41,20 @@ def holds(rule: Rule, builder: Builder, seed: int, count: int) -> bool:
 
 
 def holds_in_floats(rule: Rule, builder: Builder, seed: int, count: int) -> bool:
-    """Whether both sides agree in double precision on `count` random instances, up to rounding."""
+    """Whether both sides agree in double precision on `count` random instances, up to rounding.
+
+    Those of a rule with conditions meet them, and both sides have to be defined there.
+    """
     generator = np.random.default_rng([seed, 4])
     for sources, targets in _instances(rule, builder, generator, count):
         leaves: dict[Term, Array] = {
             variable: generator.standard_normal(_shape(variable)) for variable in _variables(sources, targets)
         }
-        with np.errstate(invalid="ignore"):  # a window of MaxPool in the padding alone gives an infinity
-            results = evaluate_arrays(builder, FloatArrays(), (*sources, *targets), leaves)
+        values = conditioned(rule.conditions, leaves)
+        with np.errstate(all="ignore"):  # a window of MaxPool in the padding alone gives an infinity
+            results = evaluate_arrays(builder, FloatArrays(), (*sources, *targets), values)
+        if rule.conditions and not all(bool(np.isfinite(result).all()) for result in results):
+            return False
         if not all(map(_is_close, results[: len(sources)], results[len(sources) :])):
             return False
     return True

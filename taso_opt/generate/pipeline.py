@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
+from taso_opt.generate.bounded import discover_bounded
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
 from taso_opt.generate.definitions import discover_definitions
 from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
@@ -22,6 +23,7 @@ from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.means import discover_means
 from taso_opt.generate.moves import Shard, shards
+from taso_opt.generate.pooled import discover_pooled
 from taso_opt.generate.scalars import discover_scalars
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.generate.slices import discover_slices
@@ -94,12 +96,15 @@ def generate(
 
 
 def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[tuple[Rule, ...], ...]:
-    """Equations of scalar functions, judged over the reals; what the standard says; what slices and means pass."""
+    """Equations of scalar functions, judged over the reals; what the standard says; what slices, means, pools pass."""
     names = frozenset(selected(library, settings))
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
     definitions = discover_definitions(library, names, scalars)
-    slices, means = (discover(library, settings.seed, names) for discover in (discover_slices, discover_means))
-    return scalars, definitions, (*slices, *means)
+    bounded = discover_bounded(library, settings.max_ops, settings.seed, names)
+    passing = [
+        discover(library, settings.seed, names) for discover in (discover_slices, discover_means, discover_pooled)
+    ]
+    return (*scalars, *bounded), definitions, tuple(rule for rules in passing for rule in rules)
 
 
 def _digest(work: Sequence[Shard]) -> str:

@@ -137,7 +137,7 @@ class _Function:
 
 
 @dataclass(frozen=True)
-class _Operation:
+class Operation:
     """An operator with its parameters, as the enumeration applies it."""
 
     operator: Operator
@@ -160,16 +160,16 @@ class _Enumeration:
         values += [np.full_like(values[0], float(number)) for number in pool.literals]
         self._terms: list[list[Term]] = [self._leaves]
         self._values: list[Values] = [np.array(values)]
-        self._operations = [operation for operator in operators for operation in _operations(operator)]
+        self._operations = [operation for operator in operators for operation in operations(operator)]
 
     def spelled(self, function: Operator, max_ops: int) -> list[_Function]:
         """The function at every choice of its parameters, with its spellings of at most `max_ops` operators."""
         functions: dict[bytes, _Function] = {}
-        for operation in _operations(function):
+        for operation in operations(function):
             for make, row in self._applied(operation, (0,) * int(function.arity or 1)):
                 term = make()
                 if variables((term,)) == self._leaves[: function.arity]:
-                    functions.setdefault(_key(row), _Function(term))
+                    functions.setdefault(value_key(row), _Function(term))
         self._enumerate(functions, max_ops)
         return list(functions.values())
 
@@ -184,11 +184,11 @@ class _Enumeration:
 
     def _enumerate(self, functions: dict[bytes, _Function], max_ops: int, open_ended: bool = False) -> None:
         """Find spellings of the functions; where these are `open_ended`, every term of `max_ops` operators is one."""
-        seen = {_key(row) for row in self._values[0]}
+        seen = {value_key(row) for row in self._values[0]}
         for size in range(1, max_ops + 1):
             terms, rows = [], []
             for make, row in self._applications(size):
-                key = _key(row)
+                key = value_key(row)
                 found = functions.get(key)
                 if found is not None:
                     found.add(size, make())
@@ -211,7 +211,7 @@ class _Enumeration:
                 if not operation.operator.commutative or left <= size - 1 - left:
                     yield from self._applied(operation, (left, size - 1 - left))
 
-    def _applied(self, operation: _Operation, sizes: tuple[int, ...]) -> Iterator[tuple[Callable[[], Term], Values]]:
+    def _applied(self, operation: Operation, sizes: tuple[int, ...]) -> Iterator[tuple[Callable[[], Term], Values]]:
         banks = [self._terms[size] for size in sizes]
         rows = np.indices([len(bank) for bank in banks]).reshape(len(sizes), -1)
         if len(sizes) == 2 and sizes[0] == sizes[1] and operation.operator.commutative:
@@ -237,15 +237,16 @@ class _Enumeration:
         )
 
 
-def _operations(operator: Operator) -> list[_Operation]:
-    return [_Operation(operator, attributes) for attributes in operator.choices.get(SCALARS, ({},))]
+def operations(operator: Operator) -> list[Operation]:
+    """The operator with every choice of its parameters that scalar functions are tried with."""
+    return [Operation(operator, attributes) for attributes in operator.choices.get(SCALARS, ({},))]
 
 
 def _constants(term: Term) -> int:
     return sum(isinstance(part, Const) for part in postorder((term,)))
 
 
-def _key(row: Values) -> bytes:
+def value_key(row: Values) -> bytes:
     """Values up to rounding; 0 and -0 are one."""
     return (row.astype(np.float32) + np.float32(0)).tobytes()
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 
 from onnx import ModelProto
 
+from taso_opt.core.condition import Bounds
 from taso_opt.core.graph import Graph
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Const, Term
+from taso_opt.onnx_io.ranges import Ranges
 from taso_opt.onnx_io.weights import Weights
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
@@ -89,6 +92,15 @@ class Model:
     def number(self, term: Term) -> Fraction | None:
         """As `literal`, for any term."""
         return self.literal(term) if isinstance(term, Const) else None
+
+    def within(self, term: Term, bounds: Bounds) -> bool:
+        """Whether a term depends on constants alone and all its values, which must be floats, lie within bounds."""
+        return self.ranges.within(term, bounds)
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """What is known of the values of constants."""
+        return Ranges(self.builder, self.weights)
 
     def constant(self, name: str) -> Array:
         """The value of the constant of that name, read when asked for; KeyError when there is none."""

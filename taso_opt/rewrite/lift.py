@@ -8,8 +8,9 @@ to the first k-1 elements taken as one and to the last, then flatten with the as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from taso_opt.core.condition import Condition
 from taso_opt.core.dims import Dim, Size, substitute, symbol, total
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
@@ -51,7 +52,7 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
     """The pattern form of a rule in the direction given; None when its source fits everything or cannot be merged."""
     if isinstance(rule.source[0], Var):
         return None
-    for renaming in _renamings(rule, builder):
+    for renaming in _renamings(rule, builder) if not rule.conditions else ():
         try:
             return _Lifting(builder, renaming).compile(rule)
         except NotLiftable:
@@ -59,7 +60,7 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
     if len(rule.source) > 1:
         return None
     try:
-        return _Lifting(builder, Renaming()).compile(rule)
+        return _Lifting(builder, Renaming(), rule.conditions).compile(rule)
     except NotLiftable:
         return None
 
@@ -72,7 +73,7 @@ def _only_adds(rule: Rule) -> bool:
 def compile_fold(rule: Rule, builder: Builder) -> CompiledRule | None:
     """The form of a rule about the sum (or product) of two that takes any number of operands; None if it has none."""
     (first, *others) = rule.source
-    if others or not isinstance(first, Apply) or first.operator not in FOLDABLE:
+    if others or rule.conditions or not isinstance(first, Apply) or first.operator not in FOLDABLE:
         return None
     left, right = first.args
     for one, other in ((left, right), (right, left)):
@@ -99,8 +100,9 @@ def _renamings(rule: Rule, builder: Builder) -> Iterator[Renaming]:
 class _Lifting:
     """Turns the terms of one rule into patterns under one renaming."""
 
-    def __init__(self, builder: Builder, renaming: Renaming) -> None:
+    def __init__(self, builder: Builder, renaming: Renaming, conditions: Sequence[Condition] = ()) -> None:
         self._builder, self._renaming = builder, renaming
+        self._bounds = {one.variable: one.bounds for one in conditions}
         moved = {u: v for u, v in renaming.terms.items() if u is not v}
         if set(moved) & {v for u, v in renaming.terms.items() if u is not v and isinstance(v, Var)}:
             raise NotLiftable
@@ -226,7 +228,8 @@ class _Lifting:
             if term not in self._split_inputs:
                 raise NotLiftable
             shape = tuple(None if self._mentions_private_sizes(dim) else dim for dim in term.type.shape)
-        return Variable(term.name, TensorType(term.type.dtype, term.type.shape), shape, private)
+        kind = TensorType(term.type.dtype, term.type.shape)
+        return Variable(term.name, kind, shape, private, self._bounds.get(term.name))
 
     def _rename(self, term: Term) -> Term:
         """The image of a term under the renaming."""

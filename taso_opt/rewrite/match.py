@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from taso_opt.core.condition import Bounds
 from taso_opt.core.dims import Dim, Size, divide, substitute, symbol
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term
@@ -21,6 +22,7 @@ the element type, `#owed` the equations between sizes that can only be checked o
 """
 
 ValueOf = Callable[[Const], Fraction | None]
+Within = Callable[[Term, Bounds], bool]
 EMPTY: Binding = {"#owed": ()}
 
 
@@ -34,12 +36,25 @@ def term_key(name: str, private: bool, element: int) -> str:
     return key(f"&{name}", private, element)
 
 
+def literal_within(term: Term, bounds: Bounds) -> bool:
+    """Whether a term is a literal within bounds: all that is known of constants without a model."""
+    value = literal_value(term)
+    return value is not None and all(bounds.comparisons(value))
+
+
 class Matcher:
     """Matches the source of one compiled rule against terms whose types `builder` knows."""
 
-    def __init__(self, builder: Builder, private_sizes: frozenset[str], value_of: ValueOf = literal_value) -> None:
-        """`value_of` tells the value of a constant of one element."""
+    def __init__(
+        self,
+        builder: Builder,
+        private_sizes: frozenset[str],
+        value_of: ValueOf = literal_value,
+        within: Within = literal_within,
+    ) -> None:
+        """`value_of` tells the value of a constant of one element, `within` whether a term is a constant in bounds."""
         self._builder, self._private_sizes, self._value_of = builder, private_sizes, value_of
+        self._within = within
 
     def match(self, pattern: Pattern, term: Term, element: int = 0) -> Iterator[Binding]:
         """Every way in which the pattern fits the term."""
@@ -57,6 +72,10 @@ class Matcher:
         known = self._solved(binding)
         owed = ((wanted, self._value(wanted, known, element), found) for wanted, found, element in known["#owed"])
         return tuple((wanted, value, found) for wanted, value, found in owed if value != found)
+
+    def admits(self, pattern: Variable, term: Term) -> bool:
+        """Whether a term is a constant within the bounds that a variable asks for, if it asks for any."""
+        return pattern.bounds is None or self._within(term, pattern.bounds)
 
     def _match(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
         match pattern:
@@ -89,6 +108,8 @@ class Matcher:
             return
         (kind,) = types
         if binding.get("#dtype", kind.dtype) != kind.dtype or not pattern.may_fit(kind.shape):
+            return
+        if not self.admits(pattern, term):
             return
         bound = {**binding, name: term, "#dtype": kind.dtype}
         if self._fit(pattern, kind.shape, element, bound):

@@ -32,7 +32,7 @@ def twins(rules: Iterable[Rule], builder: Builder) -> Iterator[tuple[Rule, Rule]
     firsts: list[Rule] = []
     seconds: dict[tuple[Key, Key], list[Rule]] = defaultdict(list)
     for rule in rules:
-        if len(rule.source) == 1 and (parts := _parts(rule)):
+        if len(rule.source) == 1 and not rule.conditions and (parts := _parts(rule)):
             if parts == {0}:
                 firsts.append(rule)
             elif parts == {1}:

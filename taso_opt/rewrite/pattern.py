@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
+from taso_opt.core.condition import Bounds
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute
@@ -19,12 +20,16 @@ from taso_opt.core.types import TensorType
 
 @dataclass(frozen=True)
 class Variable:
-    """Matches any term whose type fits `scheme`; a size None in `shape` fits anything."""
+    """Matches any term whose type fits `scheme`; a size None in `shape` fits anything.
+
+    With `bounds` only a constant whose values lie within them.
+    """
 
     name: str
     scheme: TensorType
     shape: tuple[Dim | None, ...]
     private: bool
+    bounds: Bounds | None = None
 
     @cached_property
     def star(self) -> int | None:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from taso_opt.core.dims import Size
-from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS
 from taso_opt.rewrite.match import EMPTY, Binding, Matcher, term_key
 from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Literal, Output, Part, Pattern, Variable
@@ -85,6 +85,10 @@ class _Examination:
             return _unmet(f"expected {' or '.join(sorted(FLOATS))} for {name}, found {found}", depth)
         if binding.get("#dtype", types[0].dtype) != types[0].dtype:
             return _unmet(f"expected {binding['#dtype']} for {name}, found {types[0].dtype}", depth)
+        if pattern.bounds is not None and pattern.may_fit(types[0].shape) and not self._matcher.admits(pattern, term):
+            near = isinstance(term, Const)
+            found = "one with other values" if near else _named(term)
+            return _unmet(f"expected a constant with {pattern.bounds.text.format(name)}, found {found}", depth + near)
         sizes = _sizes(pattern, binding, element)
         return _unmet(f"expected {name}{pattern.scheme}{sizes}, found {types[0]}", depth)
 

@@ -15,7 +15,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
-from taso_opt.rewrite.match import Binding, Matcher, ValueOf
+from taso_opt.rewrite.match import Binding, Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
 from taso_opt.rewrite.sums import sums
 from taso_opt.spec.builder import Builder
@@ -54,12 +54,16 @@ class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 
     def __init__(
-        self, builder: Builder, rules: RuleSet | Sequence[CompiledRule], value_of: ValueOf = literal_value
+        self,
+        builder: Builder,
+        rules: RuleSet | Sequence[CompiledRule],
+        value_of: ValueOf = literal_value,
+        within: Within = literal_within,
     ) -> None:
-        """`value_of` tells the value of a constant of one element, for rules that ask for it."""
+        """For rules that ask: `value_of` tells the value of a constant of one element, `within` where others lie."""
         self._builder = builder
         compiled = compile_rules(rules, builder) if isinstance(rules, RuleSet) else rules
-        matchers = [(rule, Matcher(builder, rule.private_sizes, value_of)) for rule in compiled]
+        matchers = [(rule, Matcher(builder, rule.private_sizes, value_of, within)) for rule in compiled]
         single = ((rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds)
         self._single = RuleIndex(single, _source)
         undoing = ((rule, matcher) for rule, matcher in matchers if isinstance(rule.target, Variable))

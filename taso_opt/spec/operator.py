@@ -123,6 +123,8 @@ class Operator:
     `elementwise` operators compute every element from the elements at the same place. Those that are `scalar` besides
     have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
     them, and rules with them are judged over the reals, element by element.
+    Those that take the `greatest` of several elements know of the order of numbers as well, but axioms say what they do
+    to joined and split operands.
     `weights_only` operators have no ONNX node: they may stand only where they are computed ahead of time.
     Definitions alone speak of those that are `defined`: no family enumerates them, and rules with them are judged by
     their meanings at all sizes.
@@ -142,6 +144,7 @@ class Operator:
     scalar: bool = False
     weights_only: bool = False
     defined: bool = False
+    greatest: bool = False
 
     def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
         """The types of all outputs; TypeMismatch when the operands do not fit."""

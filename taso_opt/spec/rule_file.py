@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
@@ -65,7 +65,7 @@ def read_record(record: Record, builder: Builder, path: Path | None) -> Rule:
         parsed = parse_rule(record.text, builder)
     except RuleError as error:
         raise RuleError(f"{_short(error)} {_place(path, record.line)}") from error
-    return Rule(parsed.source, parsed.target, record.identity, record.fp_class, record.certificate)
+    return replace(parsed, name=record.identity, fp_class=record.fp_class, certificate=record.certificate)
 
 
 def read_records(path: Path | None) -> Iterator[Record]:

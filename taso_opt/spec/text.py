@@ -2,14 +2,16 @@
 
 MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]
 (Split(x; axis=-1, sizes=(n, p))[0], ...) = (..., ...) where ...
+Relu(Mul(x, s)) = Mul(Relu(x), s) where x[*b], s[] and s >= 0
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 
+from taso_opt.core.condition import ALL_BOUNDS, Condition
 from taso_opt.core.dims import parse_dim
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
@@ -29,7 +31,8 @@ MISFITS = (TypeError, AttributeError, LookupError, ArithmeticError, AssertionErr
 def format_rule(rule: Rule) -> str:
     """An equation on one line."""
     types = ", ".join(f"{variable.name}{variable.type}" for variable in sorted(rule.variables, key=lambda v: v.name))
-    return f"{_side(rule.source)} = {_side(rule.target)} where {types}"
+    conditions = "".join(f" and {condition}" for condition in rule.conditions)
+    return f"{_side(rule.source)} = {_side(rule.target)} where {types}{conditions}"
 
 
 def format_term(term: Term) -> str:
@@ -55,10 +58,13 @@ def parse_rule(text: str, builder: Builder) -> Rule:
     equation, separator, types = text.partition(" where ")
     if not separator:
         raise RuleError(f"expected ' where ' and the types of the variables after the equation, found {text[:80]!r}")
-    parser = _Parser(equation, _variables(types), builder)
+    types, *said = types.split(" and ")
+    typed = _variables(types)
+    conditions = read_conditions(said, typed)
+    parser = _Parser(equation, typed, builder)
     try:
         source, target = parser.equation()
-        rule = Rule(source, target)
+        rule = Rule(source, target, conditions=conditions)
         if [builder.type(term) for term in source] != [builder.type(term) for term in target]:
             raise RuleError(f"expected both sides to have the same types, found {text[:200]!r}")
     except (SpecError, ValueError) as error:
@@ -107,6 +113,24 @@ def _variables(types: str) -> dict[str, Var]:
     if end != len(types) or not found:
         raise RuleError(f"expected types such as x[m, k], y[k, n] after 'where', found {types[end : end + 80]!r}")
     return found
+
+
+def read_conditions(texts: Sequence[str], variables: Container[str]) -> tuple[Condition, ...]:
+    """What stands behind the types, such as `s >= 0`; RuleError for anything but one condition for a variable."""
+    found: dict[str, Condition] = {}
+    for text in texts:
+        said = " ".join(text.split())
+        name = next(iter(re.findall(r"[A-Za-z_]\w*", said[:MAX_DIGITS])), "")
+        fitting = [bounds for bounds in ALL_BOUNDS if bounds.text.format(name) == said]
+        if not fitting:
+            known = ", ".join(bounds.text.format("s") for bounds in ALL_BOUNDS)
+            raise RuleError(f"expected a condition of the form {known} after 'and', found {said[:80]!r}")
+        if name not in variables:
+            raise RuleError(f"expected conditions on variables of the equation, found {said[:80]!r}")
+        if name in found:
+            raise RuleError(f"expected one condition on {name[:40]}, found {found[name]} and {said[:80]}")
+        found[name] = Condition(name, fitting[0])
+    return tuple(found[name] for name in sorted(found))
 
 
 _TOKEN = re.compile(r'\s*("[^"\\]*"|-?\d+\.\d*(?:e-?\d+)?|\*?[A-Za-z_]\w*|\d+|[()\[\],;=+*/-])')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from taso_opt.core.rule import FpClass, Rule
 from taso_opt.spec.builder import Builder
@@ -11,6 +12,7 @@ from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import ENGINE as DEFINITION_ENGINE
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.floating import floating_point_class
+from taso_opt.verify.infer import inferred
 from taso_opt.verify.prove import ENGINE, Prover
 from taso_opt.verify.refute import refute, refute_in_numbers
 from taso_opt.verify.scalar_rules import is_definitional, is_scalar
@@ -21,6 +23,19 @@ from taso_opt.verify.witness import Witness, replay
 
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
 """What meanings raise on attributes that no ONNX model has, such as a negative pad, and that nobody has refused."""
+
+
+def examine_under_conditions(library: SpecLibrary, prover: Prover, rule: Rule) -> Verdict:
+    """As `examine`; an equation that is not true in general may be proved under conditions, which the verdict names."""
+    verdict = examine(library, prover, rule)
+    try:
+        under = None if isinstance(verdict, Proved) else inferred(library.builder(), rule)
+    except FAILURES:
+        return verdict  # which says that it cannot be evaluated
+    if under is None:
+        return verdict
+    found = examine(library, prover, under)
+    return replace(found, conditions=tuple(map(str, under.conditions))) if isinstance(found, Proved) else verdict
 
 
 def examine(

@@ -47,6 +47,9 @@ def preconditions(rule: Rule) -> list[str]:
     found = [
         f"{variable.name} {_type_in_words(variable.type)}" for variable in sorted(rule.variables, key=lambda v: v.name)
     ]
+    found += [
+        f"{one.variable} is a constant of the model, all values of which satisfy {one}" for one in rule.conditions
+    ]
     found += _shared_sizes(rule)
     found += _fixed_attributes(rule)
     found.append(f"all variables have one element type, {' or '.join(sorted(FLOATS))}")

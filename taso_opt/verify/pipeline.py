@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Certificate, Rule
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.text import read_conditions
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.prune import prune
@@ -36,13 +38,18 @@ def build_library(
 ) -> list[Rule]:
     """The library that proved equations give: stated as generally as they hold, without the derivable ones."""
     builder = library.builder()
-    every = [(rule, verdict) for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
-    # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they are.
-    meant = [
-        replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
-        for rule, verdict in every
-        if rests_on_meanings(builder, rule)
+    every = [
+        (rule.under(_conditions(rule, verdict)), verdict)
+        for rule, verdict in zip(rules, verdicts, strict=True)
+        if isinstance(verdict, Proved)
     ]
+    # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they
+    #    are, under the weakest conditions.
+    meant = {
+        rule: replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
+        for rule, verdict in _weakened(crew, every)
+        if rests_on_meanings(builder, rule)
+    }
     # 2. Weaken the preconditions of the others.
     proved = [rule for rule, _ in every if not rests_on_meanings(builder, rule)]
     questions = [Widen(rule) for rule in proved]
@@ -56,7 +63,22 @@ def build_library(
     # 3. Drop what smaller rules already give.
     kept = prune(crew, widened, progress)
     # 4. Certify what is left.
-    return [*_certified(crew, library, kept, progress), *meant]
+    return [*_certified(crew, library, kept, progress), *meant.values()]
+
+
+def _conditions(rule: Rule, verdict: Proved) -> tuple[Condition, ...]:
+    """What an equation asks of constants: what is stated with it, and else what its proof found out."""
+    return read_conditions(verdict.conditions, {one.name for one in rule.variables}) or rule.conditions
+
+
+def _weakened(crew: Crew, proved: Sequence[tuple[Rule, Proved]]) -> Iterator[tuple[Rule, Proved]]:
+    """The rules with conditions no stronger than they have to be; those without as they are."""
+    questions = [Widen(rule) for rule, _ in proved if rule.conditions]
+    answers = iter(crew.ask_all(questions, lambda done: None))
+    for rule, verdict in proved:
+        answer = next(answers) if rule.conditions else (rule,)
+        form = answer[0] if isinstance(answer, tuple) else rule
+        yield (form if isinstance(form, Rule) else rule), verdict
 
 
 def renewed(

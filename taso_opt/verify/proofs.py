@@ -52,8 +52,9 @@ def proof_file(library: SpecLibrary, rules: Sequence[Rule], data: bytes) -> byte
             {
                 "rule": identity,
                 "line": digest(by_id[identity]),
+                **({"conditions": list(map(str, rule.conditions))} if rule.conditions else {}),
                 "chains": None if chains is None else [[_steps(one.source), _steps(one.target)] for one in chains],
-                "witness": None if witness is None else {"sizes": dict(witness.sizes), "values": witness.values},
+                "witness": None if witness is None else _witness(witness),
             }
         )
     return _sealed(library, data, _stated(library, used, entries), list(types.values()), entries)
@@ -68,9 +69,15 @@ def read_witness(value: Any) -> Witness | None:
             name: tuple(map(int, size)) if isinstance(size, list) else int(size)
             for name, size in value["sizes"].items()
         }
-        return Witness(tuple(sizes.items()), tuple(value["values"]))
+        without = tuple((tuple(source), tuple(target)) for source, target in value.get("without", ()))
+        return Witness(tuple(sizes.items()), tuple(value["values"]), without)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected a witness, found {str(value)[:80]}") from error
+
+
+def _witness(witness: Witness) -> dict[str, Any]:
+    without = {"without": witness.without} if witness.without else {}
+    return {"sizes": dict(witness.sizes), "values": witness.values, **without}
 
 
 def _sealed(

@@ -64,20 +64,42 @@ class Prover:
             solver.assert_and_track(z3.And(self._law(name)), name)
         reason = _refute_negation(solver, negation(self._library.builder(), rule.source, rule.target), popped=False)
         assert reason is None, f"expected a provable equation, found {reason}"
-        needed = sorted(str(name) for name in solver.unsat_core())
-        for name in tuple(needed):
-            fewer = [other for other in needed if other != name]
-            if self.prove(rule, fewer) is None:
-                needed = fewer
-        return tuple(needed)
+        return tuple(self._fewest(rule, sorted(str(name) for name in solver.unsat_core())))
 
     def is_redundant(self, name: str) -> bool:
         """Whether an axiom follows from the others, at all its schemes and attributes."""
         rules = [Rule(one.left, one.right) for one in self._instances[name]]
-        others = {other for rule in rules for other in self._relevant(rule)} - {name}
-        solver = _solver(self._law(other) for other in sorted(others))
+        solver = _solver(self._law(other) for other in self._others(name))
         goals = (negation(self._library.builder(), rule.source, rule.target) for rule in rules)
         return all(_refute_negation(solver, goal, DERIVATION_LIMIT) is None for goal in goals)
+
+    def follows_from(self, name: str) -> tuple[str, ...]:
+        """Other axioms from which a redundant one follows: what the proofs of all that it states need, one by one."""
+        others = self._others(name)
+        needed: dict[str, None] = {}
+        for one in self._instances[name]:
+            solver = _solver(())
+            for other in others:
+                solver.assert_and_track(z3.And(self._law(other)), other)
+            goal = negation(self._library.builder(), one.left, one.right)
+            if _refute_negation(solver, goal, popped=False) is None:
+                core = sorted(map(str, solver.unsat_core()))
+                needed.update(dict.fromkeys(self._fewest(Rule(one.left, one.right), core)))
+        return tuple(sorted(needed))
+
+    def _others(self, name: str) -> list[str]:
+        """The axioms that can be instantiated for what one states, without that one."""
+        rules = [Rule(one.left, one.right) for one in self._instances[name]]
+        return sorted({other for rule in rules for other in self._relevant(rule)} - {name})
+
+    def _fewest(self, rule: Rule, axioms: Sequence[str]) -> list[str]:
+        """Axioms that prove an equation and of which none can be left out."""
+        needed = list(axioms)
+        for name in axioms:
+            fewer = [other for other in needed if other != name]
+            if self.prove(rule, fewer) is None:
+                needed = fewer
+        return needed
 
     def collapses(self, rules: Iterable[Rule]) -> bool:
         """Whether all axioms together make two variables of one type equal, with both sides of some rule looked at."""

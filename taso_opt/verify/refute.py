@@ -10,9 +10,11 @@ from math import prod
 
 import numpy as np
 
+from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var, postorder, variables
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
+from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
 from taso_opt.spec.builder import Builder
@@ -46,6 +48,7 @@ class Instance:
     builder: Builder
     source: tuple[Term, ...]
     target: tuple[Term, ...]
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def roots(self) -> tuple[Term, ...]:
@@ -64,7 +67,7 @@ def instances(builder: Builder, rule: Rule, count: int) -> Iterator[tuple[Instan
     generator = np.random.default_rng(seed)
     width = len(rule.source)
     for roots in random_instances(builder, (*rule.source, *rule.target), count, generator):
-        instance = Instance(builder, roots[:width], roots[width:])
+        instance = Instance(builder, roots[:width], roots[width:], rule.conditions)
         if all(_is_small(builder, term) for term in postorder(roots)):
             yield instance, generator
 
@@ -123,7 +126,7 @@ def _disagreement(
     reals: Leaves = {
         leaf: (spread or 1.0) * generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables
     }
-    return _compare(instance, FloatArrays(), reals, "float64", _far_apart)
+    return _compare(instance, FloatArrays(), conditioned(instance.conditions, reals), "float64", _far_apart)
 
 
 def _compare_residues(instance: Instance, generator: np.random.Generator) -> Counterexample | None:

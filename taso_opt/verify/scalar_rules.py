@@ -1,4 +1,8 @@
-"""Tells equations between scalar functions, and those about operators without axioms, from what axioms prove."""
+"""Tells equations between scalar functions, and those about operators without axioms, from what axioms prove.
+
+Axioms say nothing of the order of numbers. So what holds for constants within bounds only, or because the greatest of
+several elements moves with them, is proved from the meanings of the operators as well.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,31 @@ def is_scalar(builder: Builder, rule: Rule) -> bool:
         return False
     special = any(operator is not None and operator.scalar for operator in operators)
     literals = any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
-    return (special or literals) and not any(isinstance(term, Item) for term in terms)
+    return (special or literals or bool(rule.conditions)) and not any(isinstance(term, Item) for term in terms)
 
 
 def is_definitional(builder: Builder, rule: Rule) -> bool:
     """Whether an equation is about operators that no axiom speaks of, and not element-wise alone."""
     if is_scalar(builder, rule):
         return False
+    if rests_on_order(builder, rule):
+        return True
     terms = postorder((*rule.source, *rule.target))
     operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
     if any(isinstance(term, Item) for term in terms):
         return any(operator is not None and operator.defined for operator in operators)
     unspoken = any(operator is not None and (operator.scalar or operator.defined) for operator in operators)
     return unspoken or any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
+
+
+def rests_on_order(builder: Builder, rule: Rule) -> bool:
+    """Whether an equation compares numbers: it has conditions, or maps the elements of which the greatest is taken."""
+    terms = postorder((*rule.source, *rule.target))
+    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    maps = [operator is not None and operator.elementwise for operator in operators]
+    greatest = [operator is not None and operator.greatest for operator in operators]
+    compares = any(maps) and any(greatest) and all(map(max, maps, greatest))
+    return bool(rule.conditions) or (compares and not any(isinstance(term, Item) for term in terms))
 
 
 def rests_on_meanings(builder: Builder, rule: Rule) -> bool:

@@ -7,12 +7,12 @@ it holds for numbers, which Z3 decides from the meanings of the operators.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 import z3
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Term, variables
+from taso_opt.core.term import Term, Var, variables
 from taso_opt.semantics.evaluate import evaluate
 from taso_opt.semantics.instances import instantiate, symbols_of
 from taso_opt.semantics.reals import OrderedReals
@@ -36,7 +36,7 @@ def prove_scalars(builder: Builder, rule: Rule) -> str | None:
     leaves: dict[Term, Array] = {leaf: reals.unknown(leaf.name) for leaf in variables(numbers)}
     values = evaluate(builder, reals, numbers, leaves)
     width = len(rule.source)
-    return _equal(zip(values[:width], values[width:], strict=True))
+    return _equal(zip(values[:width], values[width:], strict=True), _supposed(rule, leaves))
 
 
 def prove_scalars_commute(operator: Operator) -> str | None:
@@ -46,9 +46,18 @@ def prove_scalars_commute(operator: Operator) -> str | None:
     return _equal([(operator.evaluate(reals, x, y), operator.evaluate(reals, y, x))])
 
 
-def _equal(pairs: Iterable[tuple[Array, Array]]) -> str | None:
+def _supposed(rule: Rule, leaves: Mapping[Term, Array]) -> Iterator[z3.BoolRef]:
+    """What the conditions of a rule say of the unknown numbers that its variables became."""
+    for leaf, value in leaves.items():
+        bounds = rule.bounds(leaf.name) if isinstance(leaf, Var) else None
+        if bounds is not None:
+            yield from bounds.comparisons(value.item())
+
+
+def _equal(pairs: Iterable[tuple[Array, Array]], supposed: Iterable[z3.BoolRef] = ()) -> str | None:
     solver = z3.SimpleSolver()
     solver.set("rlimit", RESOURCE_LIMIT)
+    solver.add(*supposed)
     solver.add(z3.Or([u.item() != v.item() for u, v in pairs]))
     match str(solver.check()):
         case "unsat":

@@ -16,13 +16,15 @@ class Contradiction(AssertionError):
 class Proved:
     """The equation follows from the axioms, and evaluation agreed on `instances` random instances.
 
-    `from_recorded` tells whether the axioms that its certificate names were enough.
+    `from_recorded` tells whether the axioms that its certificate names were enough. `conditions` were not stated with
+    the equation and are needed for it to be true, such as `s >= 0`.
     """
 
     from_recorded: bool
     engine: str
     instances: int
     fp_class: FpClass
+    conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,24 @@ the meanings of both sides change alike, the rule stays true and is worth anothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import shake_128
 from math import isclose, prod
 
 import numpy as np
 
+from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Const, Term, Var, postorder, variables
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
+from taso_opt.semantics.conditions import broken, conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
-from taso_opt.verify.scalar_rules import is_scalar
+from taso_opt.verify.scalar_rules import is_scalar, rests_on_order
 
 ATTEMPTS = 2_000
 MAX_ELEMENTS = 2**16
@@ -32,10 +34,15 @@ Sizes = Mapping[str, int | tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Witness:
-    """The sizes of an instance, and a weighted sum of the elements of each output."""
+    """The sizes of an instance, and a weighted sum of the elements of each output.
+
+    `without` has the sums of source and target where one of the rule's conditions after the other does not hold: they
+    differ, so that the condition is needed.
+    """
 
     sizes: tuple[tuple[str, int | tuple[int, ...]], ...]
     values: tuple[float, ...]
+    without: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] = ()
 
 
 def make_witness(builder: Builder, rule: Rule) -> Witness | None:
@@ -48,13 +55,24 @@ def make_witness(builder: Builder, rule: Rule) -> Witness | None:
             values = _values(builder, rule, sizes)
         except TypeMismatch:
             continue
-        if values is not None and any(values[0]):
-            return Witness(tuple(sizes.items()), values[0])
+        if values is None or not any(values[0]):
+            continue
+        without = tuple(_without(builder, rule, sizes))
+        if all(not _alike(*sides) for sides in without):
+            return Witness(tuple(sizes.items()), values[0], without)
     return None
 
 
+def _without(builder: Builder, rule: Rule, sizes: Sizes) -> Iterator[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """The sums of both sides of the rule where each of its conditions is broken everywhere and the others hold."""
+    for condition in rule.conditions:
+        values = _values(builder, rule, sizes, condition)
+        assert values is not None, "expected as many elements as the rule has with all conditions"
+        yield values
+
+
 def replay(builder: Builder, rule: Rule, witness: Witness) -> str | None:
-    """None when both sides still give the recorded values, else what is different."""
+    """None when both sides still give the recorded values, and differ without each condition; else what is wrong."""
     try:
         values = _values(builder, rule, dict(witness.sizes))
     except TypeMismatch as error:
@@ -62,9 +80,19 @@ def replay(builder: Builder, rule: Rule, witness: Witness) -> str | None:
     if values is None:
         return "its witness is too large"
     for found in values:
-        if len(found) != len(witness.values) or not all(map(_close, found, witness.values)):
+        if not _alike(found, witness.values):
             return f"its witness gives other values: expected {list(witness.values)}, found {list(found)}"
+    without = tuple(_without(builder, rule, dict(witness.sizes)))
+    if len(without) != len(witness.without):
+        return f"its witness is for {len(witness.without)} conditions, expected {len(without)}"
+    for condition, sides, recorded in zip(rule.conditions, without, witness.without, strict=True):
+        if _alike(*sides) or not all(map(_alike, sides, recorded)):
+            return f"its witness does not tell that {condition} is needed: expected {recorded}, found {sides}"
     return None
+
+
+def _alike(some: Sequence[float], others: Sequence[float]) -> bool:
+    return len(some) == len(others) and all(map(_close, some, others))
 
 
 def _close(found: float, expected: float) -> bool:
@@ -73,17 +101,26 @@ def _close(found: float, expected: float) -> bool:
     return isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def _values(builder: Builder, rule: Rule, sizes: Sizes) -> tuple[tuple[float, ...], ...] | None:
-    """Weighted sums of the outputs of both sides; None when a tensor is large or has no elements."""
+def _values(
+    builder: Builder, rule: Rule, sizes: Sizes, without: Condition | None = None
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Weighted sums of the outputs of both sides; None when a tensor is large or has no elements.
+
+    One condition may be broken by all values of its variable.
+    """
     roots = instantiate(builder, (*rule.source, *rule.target), sizes, "float64")
     shapes = [kind.static_shape for term in postorder(roots) for kind in builder.types(term)]
     if any(min(shape, default=1) < 1 or prod(shape) > MAX_ELEMENTS for shape in shapes):
         return None
-    scalar = is_scalar(builder, rule)
+    scalar = is_scalar(builder, rule) or rests_on_order(builder, rule)
     arithmetic = FloatArrays() if scalar else ModularArrays()
     leaves: dict[Term, Array] = {leaf: _elements(leaf, scalar) for leaf in variables(roots)}
+    values = conditioned(rule.conditions, leaves, ends=False)
+    for leaf in leaves:
+        if without is not None and isinstance(leaf, Var) and leaf.name == without.variable:
+            values[leaf] = broken(without.bounds, leaves[leaf])
     with np.errstate(all="ignore"):
-        results = evaluate_arrays(builder, arithmetic, roots, leaves)
+        results = evaluate_arrays(builder, arithmetic, roots, values)
     sums = tuple(_weighted(result, scalar) for result in results)
     return sums[: len(rule.source)], sums[len(rule.source) :]
 

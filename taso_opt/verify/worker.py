@@ -27,13 +27,15 @@ MEMORY_LIMIT = 4 * 2**30
 class Examine:
     """Prove and evaluate an equation, from the given axioms first; answered by a Verdict.
 
-    `proved` tells that its chain was followed already, so that Z3 need not prove it again; a witness is replayed.
+    `proved` tells that its chain was followed already, so that Z3 need not prove it again; a witness is replayed. With
+    `infer` an equation that is not true in general is proved under conditions where there are such.
     """
 
     rule: Rule
     axioms: tuple[str, ...] | None = None
     proved: bool = False
     witness: Witness | None = None
+    infer: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,13 +117,17 @@ class Desk:
 
     def answer(self, question: Question) -> Answer:
         """The answer to one question, of the type that the question names."""
-        from taso_opt.verify import examine, widen
+        from taso_opt.verify import examine, infer, widen
 
         match question:
+            case Examine(rule, infer=True):
+                return examine.examine_under_conditions(self._library, self._prover, rule)
             case Examine(rule, axioms, proved, witness):
                 return examine.examine(self._library, self._prover, rule, axioms, proved, witness)
             case Explain(rule):
                 return self._prover.axioms_used(rule)
+            case Widen(rule) if rule.conditions:
+                return (infer.weakest(self._library.builder(), rule),)
             case Widen(rule):
                 holds = partial(examine.holds, self._library, self._prover)
                 return tuple(widen.widen(self._library.builder(), self._symbolic, rule, holds))

@@ -71,3 +71,15 @@ def test_of_rules_about_both_parts_of_a_split_each_shows_both_with_their_proofs(
 def test_a_rule_about_no_part_is_shown_alone(run):
     out = run("rules", "show", identity(run, "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z))"))[1]
     assert "in one step" not in out and out.count("proved by") == 1
+
+
+def test_what_a_rule_asks_of_a_constant_is_listed_shown_explained_and_counted(run):
+    _, listed, _ = run("rules", "list")
+    (line,) = [line for line in listed.splitlines() if "Max(Mul(x, s), x) = PRelu(x, s)" in line]
+    assert line.endswith("where s[*any_s], x[*any_x] and s <= 1")
+    identity = line.split()[0]
+    assert "\nwhere   s[*any_s], x[*any_x] and s <= 1\n" in run("rules", "show", identity)[1]
+    explained = run("rules", "explain", identity)[1]
+    assert "  - s is a constant of the model, all values of which satisfy s <= 1\n" in explained
+    assert "equal for all real numbers, one element at a time, where the conditions hold" in explained
+    assert ", s <= 1: " in run("rules", "stats")[1]

@@ -128,3 +128,24 @@ def test_an_axiom_that_is_not_proved_sets_the_exit_code(run, monkeypatch):
 def test_axioms_are_proved_alone(run):
     code, _, err = run("verify", "--axioms", "--check")
     assert code == 2 and "expected --axioms alone" in err
+
+
+def test_what_is_true_for_some_constants_only_is_proved_where_that_is_and_kept_with_the_condition(run, tmp_path):
+    scale = "Relu(Mul(x, s)) = Mul(Relu(x), s) where s[*any_s], x[*any_x]"
+    library = tmp_path / "mine.jsonl"
+    code, out, _ = run("verify", file(tmp_path, scale, f"{scale} and s > 0"), "--jobs", 1, "-o", library)
+    assert code == 0
+    assert out.splitlines() == [
+        f"proved  E3, where s >= 0  {scale}",
+        f"proved  E3  {scale} and s > 0",
+        "2 proved, 0 refuted, 0 unknown; 1 rules in the library",
+    ]
+    assert json.loads(library.read_text())["rule"] == f"{scale} and s >= 0"
+    assert run("verify", "--check", library, "--jobs", 1)[0] == 0
+
+
+def test_json_tells_conditions_that_were_found(run, tmp_path):
+    slope = "Max(x, Mul(x, s)) = PRelu(x, s) where x[*any_x], s[*any_s]"
+    code, out, _ = run("verify", file(tmp_path, slope, TRUE), "--json", "--jobs", 1)
+    first, second = json.loads(out)["verdicts"]
+    assert (code, first["verdict"], first["conditions"], second["conditions"]) == (0, "proved", ["s <= 1"], [])

@@ -86,3 +86,22 @@ def test_a_mutated_meaning_is_in_force_only_for_a_while():
         assert not isinstance(prove_axiom(LIBRARY.axioms["product_of_column_and_row"], LIBRARY), ProvedForAllSizes)
     assert function.__code__ is kept
     assert isinstance(prove_axiom(axiom, LIBRARY), ProvedForAllSizes)
+
+
+CONDITIONAL = [
+    "Relu(Mul(x, s)) = Mul(Relu(x), s) where s[*any_s], x[*any_x] and s >= 0",
+    "Relu(Div(x, s)) = Div(Relu(x), s) where s[*any_s], x[*any_x] and s > 0",
+    "PRelu(PRelu(x, s), t) = PRelu(x, Mul(s, t)) where s[*any_s], t[*any_t], x[*any_x] and s >= 0",
+]
+
+
+def test_conditions_are_dropped_and_weakened_and_each_is_caught():
+    outcomes = list(mutate.condition_outcomes(LIBRARY, map(law, CONDITIONAL)))
+    assert [outcome.fate for outcome in outcomes] == ["caught"] * 4
+    assert sum(" and s" in outcome.mutant for outcome in outcomes) == 1
+
+
+def test_a_condition_that_is_not_needed_would_be_told():
+    rules = map(law, (CONDITIONAL[0].replace("s >= 0", "s >= 1"), f"{CONDITIONAL[0]} and x <= 1"))
+    fates = [outcome.fate for outcome in mutate.condition_outcomes(LIBRARY, rules)]
+    assert fates == ["caught", "true", "true", "caught", "true"]

@@ -50,4 +50,13 @@ def test_the_page_on_the_axioms_lists_what_no_proof_uses(library):
     page = (Path(__file__).parents[2] / "docs" / "axiom-review.md").read_text()
     names = review_axioms.unused(library)
     assert f"{len(names)} of {len(library.axioms)}" in page
-    assert [name for name in names if f"`{name}`" not in page] == []
+    assert [name for name in names if f"\n| `{name}` | " not in page] == []
+    assert page.count("\n| `") == len(names)
+
+
+def test_why_an_axiom_is_in_no_certificate_is_said_by_others_or_in_words(prover):
+    assert review_axioms.reason(prover, "tanh_of_split") == (
+        "follows from `concat_undoes_split`, `split_undoes_concat`, `tanh_of_concat`"
+    )
+    assert "no pool has both" in review_axioms.reason(prover, "concat_of_sums_of_matrices_of_rows")
+    assert not any(prover.follows_from(name) for name in ("split_of_three_is_nested", "channel_scale_enters_kernel"))

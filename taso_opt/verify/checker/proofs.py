@@ -33,6 +33,7 @@ from taso_opt.verify.checker.terms import (
 
 MAX_OPERATORS = 2_000
 MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+_CONDITION = re.compile(r"(?P<name>[A-Za-z_]\w*) (>= 0|> 0|<= 0|<= 1|>= 1)|0 <= (?P<between>[A-Za-z_]\w*) <= 1")
 Shape = tuple[Value, ...]
 Statement = tuple[tuple[Term, ...], tuple[Term, ...], Mapping[str, Shape]]
 
@@ -91,11 +92,28 @@ def digest(data: bytes) -> str:
 def equation(text: str, commutative: frozenset[str]) -> Statement:
     """Both sides of an equation and the shapes of its variables."""
     sides, separator, types = text.partition(" where ")
+    types, *_ = types.split(" and ")
     shapes = {found[1]: read_shape(found[2]) for found in re.finditer(r"(\w+)\[([^\]]*)\]", types)}
     left, right = Reader(sides, commutative).equation()
     if not separator or len(left) != len(right):
         raise Wrong(f"expected two sides and the types of variables, found {text[:80]!r}")
     return left, right, shapes
+
+
+def conditions(text: str) -> tuple[str, ...]:
+    """What an equation asks of the values of its variables, one condition for a variable at most."""
+    _, _, types = text.partition(" where ")
+    types, *said = types.split(" and ")
+    names = set(re.findall(r"(\w+)\[", types))
+    found = []
+    for one in said:
+        read = _CONDITION.fullmatch(one)
+        name = read and (read["name"] or read["between"])
+        if name not in names:
+            raise Wrong(f"expected a condition on a variable of its own, found {one[:80]!r}")
+        names.remove(name)
+        found.append(one)
+    return tuple(found)
 
 
 def check_proofs(library: bytes, proofs: bytes, sources: Iterable[bytes]) -> Findings:
@@ -166,6 +184,7 @@ def _follow(book: _Book, record: Mapping[str, Any], entry: Mapping[str, Any]) ->
     name = blake2b(record["rule"].encode(), digest_size=6).hexdigest()
     if record["id"] != name or entry["rule"] != name:
         raise Wrong(f"its text was changed: expected id {name}, found {record['id']} and {entry['rule']}")
+    _check_conditions(record["rule"], entry)
     if entry["chains"] is None:
         return False
     left, right, known = equation(record["rule"], book.commutative)
@@ -180,6 +199,19 @@ def _follow(book: _Book, record: Mapping[str, Any], entry: Mapping[str, Any]) ->
         if _walk(book, u, from_left, known) != _walk(book, v, from_right, known):
             raise Wrong("the steps of its proof lead from its two sides to different terms")
     return True
+
+
+def _check_conditions(text: str, entry: Mapping[str, Any]) -> None:
+    """The proof must be that of these conditions, with numbers that show that the rule is false without each."""
+    wanted, proved = list(conditions(text)), list(entry.get("conditions", ()))
+    if wanted != proved:
+        raise Wrong(f"its proof is for other conditions: expected {wanted}, found {proved}")
+    without = (entry["witness"] or {}).get("without", ()) if wanted else ()
+    if len(without) != len(wanted):
+        raise Wrong(f"expected numbers that show what each of {wanted} is needed for, found {len(without)}")
+    for condition, (source, target) in zip(wanted, without, strict=True):
+        if source == target:
+            raise Wrong(f"its witness says that {condition} is not needed: without it both sides give {source}")
 
 
 def _walk(book: _Book, term: Term, steps: Sequence[Mapping[str, Any]], known: Mapping[str, Shape]) -> Term:

@@ -21,6 +21,7 @@ from taso_opt.verify.index_functions.elements import (
     Image,
     Lowered,
     Reciprocal,
+    Sign,
     added,
     amount,
     lone,
@@ -50,15 +51,16 @@ class IndexArrays:
         self.used: dict[str, None] = {}
         self._accesses = 0
 
-    def variable(self, name: str, shape: Sequence[Dim]) -> Tensor:
-        """A tensor of unknowns."""
+    def variable(self, name: str, shape: Sequence[Dim], sign: Sign = Sign.ANY) -> Tensor:
+        """A tensor of unknowns, of which the sign may be known."""
         sizes = tuple(shape)
 
         def element(place: Place) -> Element:
             self._accesses += 1
             if self._accesses > MAX_ACCESSES:
                 raise TypeMismatch(f"expected elements that read at most {MAX_ACCESSES} others, found more")
-            return lone(Access(name, tuple(0 if n == 1 else i for i, n in zip(place, sizes, strict=True))))
+            where = tuple(0 if n == 1 else i for i, n in zip(place, sizes, strict=True))
+            return lone(Access(name, where, sign))
 
         return Tensor(sizes, tuple(map(plain, sizes)), element)
 
@@ -135,7 +137,7 @@ class IndexArrays:
             if function.idempotent and isinstance(factor, Image) and factor.function == function.name:
                 self.used[f"{function.name}({function.name}(a)) = {function.name}(a)"] = None
                 return argument
-            return lone(Image(function.name, argument))
+            return lone(Image(function.name, argument, function.monotone))
 
         return Tensor(x.shape, x.layouts, element)
 

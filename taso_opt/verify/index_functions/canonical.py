@@ -9,8 +9,6 @@ from itertools import permutations, product
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.verify.index_functions.elements import (
-    Access,
-    Amount,
     Bound,
     Delta,
     Element,
@@ -24,7 +22,9 @@ from taso_opt.verify.index_functions.elements import (
     amount,
     factor_at,
     multiplied,
+    names_of,
 )
+from taso_opt.verify.index_functions.greatest import taken_out
 from taso_opt.verify.index_functions.indices import names_in
 
 MAX_ORDERS = 48
@@ -45,6 +45,13 @@ def canonical(element: Element) -> Element:
 def _canonical_products(one: Product) -> Iterator[Product]:
     bound, factors = _without_deltas(one.bound, list(one.factors))
     factors = _without_repeated_guards([_canonical_factor(factor) for factor in factors])
+    for place, factor in enumerate(factors):
+        taken = taken_out(factor) if isinstance(factor, Greatest) else None
+        if taken is not None:
+            others = Product(one.coefficient, bound, (*factors[:place], *factors[place + 1 :]))
+            for product in multiplied(Element((others,)), taken).products:
+                yield from _canonical_products(product)
+            return
     bound, factors = _without_counts(bound, factors)
     used = set[str]().union(*map(names_of, factors))
     repeated = multiplied(Element((Product(one.coefficient, (), tuple(factors)),)), _sizes_of(bound, used))
@@ -63,8 +70,8 @@ def _sizes_of(bound: Bound, used: set[str]) -> Element:
 
 def _canonical_factor(factor: Factor) -> Factor:
     match factor:
-        case Image(function, argument):
-            return Image(function, canonical(argument))
+        case Image(function, argument, monotone):
+            return Image(function, canonical(argument), monotone)
         case Lowered(margins, inner):
             return Lowered(tuple(sorted(set(margins), key=str)), canonical(inner))
         case Greatest(bound, inner):
@@ -184,31 +191,10 @@ def _renamed(factor: Factor, names: Mapping[str, str]) -> Factor:
     return _canonical_factor(factor_at(factor, {old: symbol(new) for old, new in names.items()}))
 
 
-def names_of(factor: Factor) -> set[str]:
-    """Every name that a factor mentions, those bound inside it included."""
-    match factor:
-        case Access(_, place):
-            return set[str]().union(*map(names_in, place))
-        case Amount():
-            return set()
-        case Guard(margin):
-            return set(names_in(margin))
-        case Delta(first, second, size):
-            return {*names_in(first), *names_in(second), *names_in(size)}
-        case Image(_, inner) | Reciprocal(inner, _) | Greatest(_, inner):
-            return _names(inner)
-        case Lowered(margins, inner):
-            return _names(inner).union(*map(names_in, margins))
-
-
-def _names(element: Element) -> set[str]:
-    return set[str]().union(*(names_of(factor) for one in element.products for factor in one.factors))
-
-
 def _height(factor: Factor) -> int:
     """How many binders are nested in a factor."""
     match factor:
-        case Image(_, inner) | Reciprocal(inner, _) | Lowered(_, inner):
+        case Image(_, inner, _) | Reciprocal(inner, _) | Lowered(_, inner):
             return _element_height(inner)
         case Greatest(_, inner):
             return 1 + _element_height(inner)

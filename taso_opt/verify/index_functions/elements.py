@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
 
 from taso_opt.core.dims import Dim
 from taso_opt.errors import TypeMismatch
-from taso_opt.verify.index_functions.indices import replaced, terms_of
+from taso_opt.verify.index_functions.indices import names_in, replaced, terms_of
 
 MAX_TERMS = 1024
 """A product of sums grows exponentially; nothing but a hostile rule comes near this."""
@@ -22,12 +23,21 @@ Bound: TypeAlias = tuple[tuple[str, Dim], ...]
 """Index variables with their number of values; each runs from 0."""
 
 
+class Sign(Enum):
+    """What is known of all elements of a variable."""
+
+    ANY = 0
+    NOT_NEGATIVE = 1
+    POSITIVE = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The element of a variable at a place."""
+    """The element of a variable at a place, of which the sign may be known."""
 
     tensor: str
     place: tuple[Dim, ...]
+    sign: Sign = field(default=Sign.ANY, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +65,11 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The value of a scalar function of which only declared facts are known."""
+    """The value of a scalar function of which only declared facts are known, as that it is `monotone`."""
 
     function: str
     argument: Element
+    monotone: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +186,44 @@ def at(element: Element, mapping: Mapping[str, Dim]) -> Element:
 def factor_at(factor: Factor, mapping: Mapping[str, Dim]) -> Factor:
     """As `at`, for one factor."""
     match factor:
-        case Access(tensor, place):
-            return Access(tensor, _all(place, mapping))
+        case Access(tensor, place, sign):
+            return Access(tensor, _all(place, mapping), sign)
         case Amount():
             return factor
         case Guard(margin):
             return Guard(replaced(margin, mapping))
         case Delta(first, second, size):
             return Delta(replaced(first, mapping), replaced(second, mapping), size)
-        case Image(function, argument):
-            return Image(function, at(argument, mapping))
+        case Image(function, argument, monotone):
+            return Image(function, at(argument, mapping), monotone)
         case Lowered(margins, inner):
             return Lowered(_all(margins, mapping), at(inner, mapping))
         case Greatest(bound, inner):
             return Greatest(bound, at(inner, mapping))
         case Reciprocal(inner, proper):
             return Reciprocal(at(inner, mapping), proper)
+
+
+def names_of(factor: Factor) -> set[str]:
+    """Every name that a factor mentions, those bound inside it included."""
+    match factor:
+        case Access(_, place, _):
+            return set[str]().union(*map(names_in, place))
+        case Amount():
+            return set()
+        case Guard(margin):
+            return set(names_in(margin))
+        case Delta(first, second, size):
+            return {*names_in(first), *names_in(second), *names_in(size)}
+        case Image(_, inner, _) | Reciprocal(inner, _) | Greatest(_, inner):
+            return names_in_element(inner)
+        case Lowered(margins, inner):
+            return names_in_element(inner).union(*map(names_in, margins))
+
+
+def names_in_element(element: Element) -> set[str]:
+    """As `names_of`, of all factors of an element."""
+    return set[str]().union(*(names_of(factor) for one in element.products for factor in one.factors))
 
 
 def _all(indices: Sequence[Dim], mapping: Mapping[str, Dim]) -> tuple[Dim, ...]:

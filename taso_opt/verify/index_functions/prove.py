@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from taso_opt.core.condition import Bounds, Condition
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
@@ -18,6 +19,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.index_functions.arrays import IndexArrays
 from taso_opt.verify.index_functions.canonical import canonical
+from taso_opt.verify.index_functions.elements import Sign
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.indices import names_in
 from taso_opt.verify.index_functions.layout import merged, places
@@ -67,8 +69,12 @@ def in_all(answers: Sequence[ProvedForAllSizes]) -> ProvedForAllSizes:
     )
 
 
-def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequence[Term]) -> Answer:
+def prove_for_all_sizes(
+    builder: Builder, source: Sequence[Term], target: Sequence[Term], conditions: Sequence[Condition] = ()
+) -> Answer:
     """Prove that two tuples of outputs are equal in pairs; Unknown says why no proof was found, never that it is false.
+
+    Of the conditions on values the signs of variables are used.
 
     1. Run the one meaning of each operator on index functions of symbolic sizes.
     2. Walk through each output in segments that suit both sides.
@@ -81,7 +87,7 @@ def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequen
     xp = IndexArrays(Facts(least_values(roots)))
     try:
         _suppose_conditions(builder, xp.facts, roots)
-        leaves = _leaves(xp, roots)
+        leaves = _leaves(xp, roots, conditions)
         values: list[Any] = evaluate(builder, xp, roots, leaves)  # type: ignore[arg-type]
         for place, (left, right) in enumerate(zip(values[: len(source)], values[len(source) :], strict=True)):
             reason = _difference(xp, left, right)
@@ -91,8 +97,8 @@ def prove_for_all_sizes(builder: Builder, source: Sequence[Term], target: Sequen
         return Unknown(str(error))
     except UNREADABLE as error:
         return Unknown(f"a meaning cannot be read with symbolic sizes: {error}")
-    conditions = tuple(f"{one.reason}: {inequality(one.margin)}" for one in xp.facts.conditions)
-    return ProvedForAllSizes(1, conditions, tuple(xp.used))
+    needed = tuple(f"{one.reason}: {inequality(one.margin)}" for one in xp.facts.conditions)
+    return ProvedForAllSizes(1, needed, tuple(xp.used))
 
 
 def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
@@ -110,11 +116,24 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
     return None
 
 
-def _leaves(xp: IndexArrays, roots: Iterable[Term]) -> dict[Term, Any]:
+def _leaves(xp: IndexArrays, roots: Iterable[Term], conditions: Iterable[Condition]) -> dict[Term, Any]:
     """A tensor of unknowns for each variable and constant but literals, whose value is known."""
     found = [term for term in postorder(roots) if isinstance(term, Var | Const) and literal_value(term) is None]
     assert len({repr(term) for term in found}) == len(found), "expected leaves of different names"
-    return {term: xp.variable(repr(term), term.type.shape) for term in found}
+    signs = {one.variable: _sign(one.bounds) for one in conditions}
+    return {
+        term: xp.variable(repr(term), term.type.shape, signs.get(term.name, Sign.ANY))
+        if isinstance(term, Var)
+        else xp.variable(repr(term), term.type.shape)
+        for term in found
+    }
+
+
+def _sign(bounds: Bounds) -> Sign:
+    """What bounds say of the sign of what lies within."""
+    if bounds.low is None or bounds.low < 0:
+        return Sign.ANY
+    return Sign.POSITIVE if bounds.open or bounds.low > 0 else Sign.NOT_NEGATIVE
 
 
 def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
