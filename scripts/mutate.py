@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from types import FunctionType
 from typing import Any
 
@@ -32,7 +33,7 @@ from taso_opt.onnx_io import standalone_model
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
-from taso_opt.spec import SpecLibrary, load_specs, piecewise, transcendental, windows
+from taso_opt.spec import SpecLibrary, load_specs, piecewise, reductions, transcendental, windows
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SCALARS
 from taso_opt.spec.text import MISFITS, format_rule
@@ -150,7 +151,8 @@ def meanings(library: SpecLibrary) -> dict[str, FunctionType]:
             found[name] = operator.evaluate
     shared = (piecewise.positive, piecewise.negated, piecewise.maximum, piecewise.minimum, piecewise.clipped)
     counts: Any = windows.WindowShares.__dict__["_counts"]
-    for function in (*shared, transcendental.softplus, windows.padded, counts):
+    reduced = (reductions.mean, reductions.total, reductions.greatest)
+    for function in (*shared, *reduced, transcendental.softplus, windows.padded, counts):
         assert isinstance(function, FunctionType)
         found[function.__name__] = function
     distinct = {function.__code__: (name, function) for name, function in reversed(found.items())}
@@ -256,7 +258,7 @@ def _run(model: bytes, inputs: Sequence[Var], values: Mapping[Any, Any]) -> tupl
 
 def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> list[Apply]:
     builder = library.builder()
-    found: dict[Apply, None] = {}
+    found: dict[Apply, None] = dict.fromkeys(_chosen_terms(library, name, generator))
     defined = library.operators[name].defined  # by one definition, where others occur in several axioms
     for axiom in (*library.axioms.values(), *library.definitions.values()):
         for instance in axiom.instances(builder):
@@ -270,6 +272,15 @@ def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> l
                         operands = [_operand(at, shape, defined) for at, shape in enumerate(shapes)]
                         found[builder.apply(name, operands, dict(term.attributes))] = None
     return list(found)
+
+
+def _chosen_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:
+    """What the enumeration tries of an operator that has no axioms, over shapes of rank 2 to 4."""
+    builder, operator = library.builder(), library.operators[name]
+    choices = [choice for family in operator.choices.values() for choice in family] if operator.defined else []
+    for choice, rank in product(choices, (2, 3, 4)):
+        shape = tuple(int(size) for size in generator.integers(1, 6, rank))
+        yield builder.apply(name, [Var("x0", TensorType("float32", shape))], choice)
 
 
 def _operand(at: int, shape: tuple[Dim, ...], defined: bool) -> Term:

@@ -66,7 +66,7 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(schemes, {"axis": axis}) for axis in CONCAT_AXES for schemes in _crossed(axis))
     elif name == "Transpose":
         yield from (Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES)
-    elif name == "ReduceMean":
+    elif name in ("ReduceMean", "ReduceSum"):
         yield from (Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
     elif name == "Reshape":
         yield from _reshaped()

@@ -180,8 +180,18 @@ KERNELS: tuple[Pool, ...] = (
 
 POINTWISE = _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2)
 
+NOT_ADDED = ("Sub", "Mul")
+SUMS: tuple[Pool, ...] = (
+    _pool("summed products", "matrix sums totals", "x: m k; w: k n", without=JOINS, together=0),
+    _pool("products as sums", "matrix sums", "x: m n; b: 1 n; r: m 1", without=[*JOINS, "Add", "Sub"], max_ops=2),
+    _pool("summed columns", "matrix sums", "x: m n; z: m p", without=[*FLAT, *NOT_ADDED]),
+    _pool("summed rows", "matrix sums", "x: m n; z: l n", without=[*FLAT, *NOT_ADDED]),
+    _pool("summed parts", "matrix sums", "x: m n+p; y: n+p m", without=FLAT, together=0),
+)
+"""What passes sums over rows or columns; what element-wise operators let pass is tried apart, as for means."""
+
 EXTRA: tuple[Pool, ...] = (_pool("whole products", "matrix", "x y: m k; w v: k n", apart=False),)
 """Pools that are explored only where they are asked for by name. `whole products` has all operators at once: what it
 has over the others are equations in which several element-wise operators meet around products, joins and splits."""
 
-POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE)
+POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE, *SUMS)

@@ -124,8 +124,8 @@ class Operator:
     have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
     them, and rules with them are judged over the reals, element by element.
     `weights_only` operators have no ONNX node: they may stand only where they are computed ahead of time.
-    Definitions alone speak of those that are `defined`: no family enumerates them, and rules with them are judged by
-    their meanings at all sizes.
+    Of those that are `defined` no axiom speaks: rules with them are judged by their meanings at all sizes, and only
+    the families that they name in `choices` enumerate them.
     """
 
     name: str

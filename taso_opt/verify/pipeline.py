@@ -10,7 +10,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.prune import prune
-from taso_opt.verify.scalar_rules import rests_on_meanings
+from taso_opt.verify.scalar_rules import is_enumerated, rests_on_meanings
 from taso_opt.verify.verdict import Proved, Unknown, Verdict
 from taso_opt.verify.worker import Examine, Explain, Widen
 
@@ -38,13 +38,14 @@ def build_library(
     builder = library.builder()
     every = [(rule, verdict) for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
     # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they are.
-    meant = [
-        replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
+    meant = {
+        rule: replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
         for rule, verdict in every
         if rests_on_meanings(builder, rule)
-    ]
+    }
+    found = [rule for rule in meant if is_enumerated(builder, rule)]
     # 2. Weaken the preconditions of the others.
-    proved = [rule for rule, _ in every if not rests_on_meanings(builder, rule)]
+    proved = [rule for rule, _ in every if rule not in meant]
     questions = [Widen(rule) for rule in proved]
     answers = crew.ask_all(questions, lambda done: progress(f"widened {done} of {len(questions)} rules"))
     widened = [
@@ -53,10 +54,11 @@ def build_library(
         for form in (answer if isinstance(answer, tuple) else (rule,))
         if isinstance(form, Rule)
     ]
-    # 3. Drop what smaller rules already give.
-    kept = prune(crew, widened, progress)
+    # 3. Drop what smaller rules already give, also of what was enumerated and rests on meanings.
+    kept = dict.fromkeys(prune(crew, [*widened, *found], progress))
     # 4. Certify what is left.
-    return [*_certified(crew, library, kept, progress), *meant]
+    certified = _certified(crew, library, [rule for rule in kept if rule not in meant], progress)
+    return [*certified, *(rule for one, rule in meant.items() if one in kept or one not in found)]
 
 
 def renewed(

@@ -2,7 +2,8 @@
 
 The cases come from the axioms, instantiated at random: every application in them, alone, over fresh variables. An
 operator that states axioms is covered without new test code. Scalar functions state none: their cases are their
-parameters over random shapes that broadcast.
+parameters over random shapes that broadcast. Nor does what is enumerated and rests on its meaning: its cases are what
+is enumerated.
 """
 
 from fractions import Fraction
@@ -48,7 +49,7 @@ def applications(library, name):
     generator = np.random.default_rng(len(name))
     if library.operators[name].scalar:
         return scalar_applications(op, library.operators[name], generator)
-    seen = {}
+    seen = dict.fromkeys(chosen_applications(op, library.operators[name], generator))
     laws = [(axiom, 3) for axiom in library.axioms.values()]
     laws += [(definition, 12) for definition in library.definitions.values()]
     for law, count in laws:
@@ -75,6 +76,16 @@ def scalar_applications(op, operator, generator):
             operands = [Var(f"x{at}", TensorType("float32", one)) for at, one in enumerate(shapes)]
             found.setdefault(op.apply(operator.name, operands, attributes))
     return list(found)
+
+
+def chosen_applications(op, operator, generator):
+    """An operator of one operand, without axioms, at each choice of its enumeration over shapes of rank 2 to 4."""
+    if not operator.defined:
+        return
+    for attributes in (choice for choices in operator.choices.values() for choice in choices):
+        for rank in (2, 3, 4, 2, 3, 4):
+            shape = tuple(int(size) for size in generator.integers(1, 6, rank))
+            yield op.apply(operator.name, [Var("x0", TensorType("float32", shape))], attributes)
 
 
 def alone(op, term):
