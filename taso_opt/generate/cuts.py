@@ -66,8 +66,10 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(schemes, {"axis": axis}) for axis in CONCAT_AXES for schemes in _crossed(axis))
     elif name == "Transpose":
         yield from (Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES)
-    elif name in ("ReduceMean", "ReduceSum"):
+    elif name in ("ReduceMax", "ReduceMean", "ReduceSum"):
         yield from (Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
+    elif name == "Softmax":
+        yield from (Cut(_full(-axis, at), {"axis": axis}) for axis in CONCAT_AXES[:3] for at in CONCAT_AXES)
     elif name == "Reshape":
         yield from _reshaped()
     elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):

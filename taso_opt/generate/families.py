@@ -190,8 +190,16 @@ SUMS: tuple[Pool, ...] = (
 )
 """What passes sums over rows or columns; what element-wise operators let pass is tried apart, as for means."""
 
+SHARES: tuple[Pool, ...] = (
+    _pool("shares of joins", "matrix shares", "x: m n; y: l n; z: m p", without=["MatMul"], together=0),
+    _pool("shares of parts", "matrix shares", "x: m n+p; y: n+p m", without=["MatMul"], together=0, max_ops=2),
+    _pool("shares of images", "image shares", "x: n c h w; y: n d h w", without=[*WINDOWED, "MatMul"], together=0,
+          shapes="n*c h w"),
+)  # fmt: skip
+"""What passes the shares along an axis."""
+
 EXTRA: tuple[Pool, ...] = (_pool("whole products", "matrix", "x y: m k; w v: k n", apart=False),)
 """Pools that are explored only where they are asked for by name. `whole products` has all operators at once: what it
 has over the others are equations in which several element-wise operators meet around products, joins and splits."""
 
-POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE, *SUMS)
+POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE, *SUMS, *SHARES)

@@ -27,7 +27,7 @@ from taso_opt.spec import load_specs
 from taso_opt.spec.elementwise import SCALARS
 
 OPSETS = (9, 11, 13, 17, 18, 20)
-FIRST_OPSET = {"HardSwish": 14, "LayerNormalization": 17, "Mish": 18}
+FIRST_OPSET = {"HardSwish": 14, "LayerNormalization": 17, "Mish": 18, "Softmax": 13}
 FAULTY_REFERENCE = {"LRN"}
 """Operators that ONNX's reference gets wrong: its LRN walks through as many channels as the batch has images."""
 
