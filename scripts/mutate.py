@@ -50,12 +50,19 @@ AGREEING = 8
 """Instances on which a true mutant has to agree."""
 
 NEXT_AXIS = "joined along the next axis the two kernels of a pair stand in the same order once pairs are one axis again"
+ONE_WINDOW = "there is one window only, so that no stride leads to a second one"
 EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("PairGroups", "line 7: 4 becomes 3"): NEXT_AXIS,
     ("PairGroups", "line 7: 1 becomes 2"): NEXT_AXIS,
     ("IdentityKernel", "line 2: 0 becomes 1"): "the kernel has as many channels in as out, which its types ask for",
     ("PoolKernel", "line 3: 'g,cd->gcd' becomes 'g,cd->gdc'"): "an identity matrix is its own transposed one",
-    ("PoolKernel", "line 6: 1 becomes 2"): "there is one window only, so that no stride leads to a second one",
+    ("PoolKernel", "line 6: 1 becomes 2"): ONE_WINDOW,
+    ("mean", "line 5: 1 becomes 2"): ONE_WINDOW,
+    ("mean", "line 5: True becomes False"): "there is no padding that could count or not",
+    (
+        "Softmax",
+        "line 2: xp.subtract(x, greatest(xp, x, (axis,))) becomes xp.add(x, greatest(xp, x, (axis,)))",
+    ): "what all elements have in common changes no share",
     ("_counts", "line 6: axis - len(self.sizes) becomes axis + len(self.sizes)"): (
         "there are twice as many pads as axes, so that both count to the same place"
     ),

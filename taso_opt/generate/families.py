@@ -34,7 +34,13 @@ STAR_SIZES: tuple[Sizes, ...] = (
 )
 """Stars are runs of axes with as many elements under each name."""
 
-SIZES = {"matrix": MATRIX_SIZES, "image": IMAGE_SIZES, "pooling": IMAGE_SIZES, "shape": STAR_SIZES}
+SIZES = {
+    "matrix": MATRIX_SIZES,
+    "image": IMAGE_SIZES,
+    "pooling": IMAGE_SIZES,
+    "around": IMAGE_SIZES,
+    "shape": STAR_SIZES,
+}
 
 
 @dataclass(frozen=True)
@@ -198,8 +204,29 @@ SHARES: tuple[Pool, ...] = (
 )  # fmt: skip
 """What passes the shares along an axis."""
 
+PADDED: tuple[Pool, ...] = (
+    _pool("padding of nothing", "matrix unpadded", "x: m n", without=PLACES, together=0, max_ops=1),
+    _pool("padded elements", "matrix padded", "x y: m n; s: ", without=PLACES, maps=True),
+    _pool("padded products", "matrix padded", "x: m k; w: k n", without=JOINS, together=0),
+    _pool("padded joins", "matrix padded", "x: m n; z: m l; y: k n", without=FLAT, together=0),
+    _pool("padded channels", "image channels", "x: n c h w", "f: m c 3 3; a: m", [*JOINS, *FLAT, *POOLING],
+          together=0, modes=GROUPING),
+    _pool("padded images", "around", "x: n 2*c h w", "f: 2*m c 3 3; a: 2*m", [*JOINS, *FLAT], together=0, max_ops=2),
+)  # fmt: skip
+"""What passes zeros around rows, columns, channels and images, and what becomes of them."""
+
 EXTRA: tuple[Pool, ...] = (_pool("whole products", "matrix", "x y: m k; w v: k n", apart=False),)
 """Pools that are explored only where they are asked for by name. `whole products` has all operators at once: what it
 has over the others are equations in which several element-wise operators meet around products, joins and splits."""
 
-POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE, *SUMS, *SHARES)
+POOLS: tuple[Pool, ...] = (
+    *PRODUCTS,
+    *ELEMENTS,
+    *MOVEMENTS,
+    *CONVOLUTIONS,
+    *KERNELS,
+    POINTWISE,
+    *SUMS,
+    *SHARES,
+    *PADDED,
+)

@@ -26,9 +26,9 @@ AVERAGED = (symbol("u"), symbol("v"))
 
 PAIRS = (
     *("*b u m; *b u m", "*b u m; m", "*b u m; "),
-    *("*b u v; *b u v", "*b u v; ", "*b c u v; c 1 1", "*b c u v; *b c 1 1"),
+    *("*b u; *b u", "*b u; *b 1", "*b u v; *b u v", "*b u v; ", "*b c u v; c 1 1", "*b c u v; *b c 1 1"),
 )
-"""Operands of element-wise operators, averaged over the rows or over an image."""
+"""Operands of element-wise operators, averaged over the rows, over the columns or over an image."""
 
 FORMS: Mapping[str, tuple[Cut, ...]] = {
     "MatMul": tuple(Cut(tuple(form.split("; "))) for form in ("*b u k; k m", "*b u k; *b k m")),
