@@ -23,12 +23,12 @@ import numpy as np
 import onnxruntime
 
 from mutants import changed_laws, changed_meanings, in_force, weakened_laws
-from taso_opt.core.dims import Dim
+from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Term, Var, postorder, variables
-from taso_opt.core.types import TensorType
-from taso_opt.errors import TasoError
+from taso_opt.core.types import REAL, TensorType
+from taso_opt.errors import TasoError, TypeMismatch
 from taso_opt.onnx_io import standalone_model
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -282,12 +282,17 @@ def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> l
 
 
 def _chosen_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:
-    """What the enumeration tries of an operator that has no axioms, over shapes of rank 2 to 4."""
+    """What the enumeration tries of an operator that has no axioms, over shapes of rank 1 to 4."""
     builder, operator = library.builder(), library.operators[name]
     choices = [choice for family in operator.choices.values() for choice in family] if operator.defined else []
-    for choice, rank in product(choices, (2, 3, 4)):
-        shape = tuple(int(size) for size in generator.integers(1, 6, rank))
-        yield builder.apply(name, [Var("x0", TensorType("float32", shape))], choice)
+    for choice, rank in product(choices, range(1, 5)):
+        try:
+            term = builder.apply(name, [Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))], choice)
+        except TypeMismatch:
+            continue
+        for (concrete,) in random_instances(builder, [term], 2, generator, "float32"):
+            assert isinstance(concrete, Apply)
+            yield concrete
 
 
 def _operand(at: int, shape: tuple[Dim, ...], defined: bool) -> Term:

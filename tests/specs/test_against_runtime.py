@@ -15,10 +15,11 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
-from taso_opt.core.types import TensorType
-from taso_opt.errors import SpecError
+from taso_opt.core.types import REAL, TensorType
+from taso_opt.errors import SpecError, TypeMismatch
 from taso_opt.onnx_io import read_model, standalone_model
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -79,13 +80,17 @@ def scalar_applications(op, operator, generator):
 
 
 def chosen_applications(op, operator, generator):
-    """An operator of one operand, without axioms, at each choice of its enumeration over shapes of rank 2 to 4."""
+    """An operator of one operand, without axioms, at each choice of its enumeration over shapes of rank 1 to 4."""
     if not operator.defined:
         return
     for attributes in (choice for choices in operator.choices.values() for choice in choices):
-        for rank in (2, 3, 4, 2, 3, 4):
-            shape = tuple(int(size) for size in generator.integers(1, 6, rank))
-            yield op.apply(operator.name, [Var("x0", TensorType("float32", shape))], attributes)
+        for rank in range(1, 5):
+            operand = Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))
+            try:
+                term = op.apply(operator.name, [operand], attributes)
+            except TypeMismatch:
+                continue
+            yield from (concrete for (concrete,) in random_instances(op, [term], 3, generator, "float32"))
 
 
 def alone(op, term):
@@ -261,12 +266,21 @@ def with_constant_kernels(op, roots):
 
 
 def canonical(op, term):
-    """The one of several equal terms that reading gives: fractions in lowest terms, pads that are there counted."""
+    """The one of several equal terms that reading gives: fractions in lowest terms, pads that are there counted.
+
+    Padding is told of the last two axes, and of others only from the first one on that is padded.
+    """
     attributes = dict(term.attributes)
     for name in {"beta", "exponent"} & attributes.keys():
         attributes[name] = Fraction(*attributes[name]).as_integer_ratio()
     if attributes.get("count_include_pad") and not any(attributes["pads"]):
         attributes["count_include_pad"] = 0
+    if term.operator == "Pad":
+        rank, pads = op.type(term).rank, attributes["pads"]
+        half = len(pads) // 2
+        pairs = [(0, 0)] * (rank - half) + list(zip(pads[:half], pads[half:], strict=True))
+        first = min([at for at, pair in enumerate(pairs) if any(pair)] + [max(rank - 2, 0)])
+        attributes["pads"] = tuple(pair[side] for side in range(2) for pair in pairs[first:])
     return op.apply(term.operator, term.args, attributes)
 
 
