@@ -77,7 +77,12 @@ class Generaliser:
         return self._with_symbolic_pads(rule)
 
     def _with_symbolic_pads(self, rule: Rule) -> Rule:
-        """Pads that are not zero everywhere become symbols, all that are left together or those of one value."""
+        """Beside padding, pads that are not zero become symbols: all that are left together, or those of one value.
+
+        Elsewhere, as in a kernel that is enlarged, a number is what lets a search make them up.
+        """
+        if not any(one.operator == "Pad" for one in applications(rule)):
+            return rule
         wide = [one for one in window_values(rule) if one[1] == PADS and is_wide(one[2])]
         values = list(dict.fromkeys(value for _, _, value in wide))
         for chosen in (values, *([value] for value in values if len(values) > 1)):

@@ -54,11 +54,13 @@ def build_library(
         for form in (answer if isinstance(answer, tuple) else (rule,))
         if isinstance(form, Rule)
     ]
-    # 3. Drop what smaller rules already give, also of what was enumerated and rests on meanings.
-    kept = dict.fromkeys(prune(crew, [*widened, *found], progress))
+    # 3. Drop what smaller rules already give. What rests on meanings may follow from what axioms prove, not the other
+    # way round: a detour through padding is no way that a search takes.
+    kept = prune(crew, widened, progress)
+    left = set(prune(crew, found, progress, kept))
     # 4. Certify what is left.
-    certified = _certified(crew, library, [rule for rule in kept if rule not in meant], progress)
-    return [*certified, *(rule for one, rule in meant.items() if one in kept or one not in found)]
+    certified = _certified(crew, library, kept, progress)
+    return [*certified, *(rule for one, rule in meant.items() if one in left or one not in found)]
 
 
 def renewed(
