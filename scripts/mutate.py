@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from types import FunctionType
 from typing import Any
 
@@ -23,17 +24,17 @@ import numpy as np
 import onnxruntime
 
 from mutants import changed_laws, changed_meanings, in_force, weakened_conditions, weakened_laws
-from taso_opt.core.dims import Dim
+from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Term, Var, postorder, variables
-from taso_opt.core.types import TensorType
-from taso_opt.errors import TasoError
+from taso_opt.core.types import REAL, TensorType
+from taso_opt.errors import TasoError, TypeMismatch
 from taso_opt.onnx_io import standalone_model
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
-from taso_opt.spec import SpecLibrary, load_specs, piecewise, transcendental, windows
+from taso_opt.spec import SpecLibrary, load_specs, piecewise, reductions, transcendental, windows
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SCALARS
 from taso_opt.spec.rule_file import read_rules
@@ -55,12 +56,19 @@ AGREEING = 8
 """Instances on which a true mutant has to agree."""
 
 NEXT_AXIS = "joined along the next axis the two kernels of a pair stand in the same order once pairs are one axis again"
+ONE_WINDOW = "there is one window only, so that no stride leads to a second one"
 EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("PairGroups", "line 7: 4 becomes 3"): NEXT_AXIS,
     ("PairGroups", "line 7: 1 becomes 2"): NEXT_AXIS,
     ("IdentityKernel", "line 2: 0 becomes 1"): "the kernel has as many channels in as out, which its types ask for",
     ("PoolKernel", "line 3: 'g,cd->gcd' becomes 'g,cd->gdc'"): "an identity matrix is its own transposed one",
-    ("PoolKernel", "line 6: 1 becomes 2"): "there is one window only, so that no stride leads to a second one",
+    ("PoolKernel", "line 6: 1 becomes 2"): ONE_WINDOW,
+    ("mean", "line 5: 1 becomes 2"): ONE_WINDOW,
+    ("mean", "line 5: True becomes False"): "there is no padding that could count or not",
+    (
+        "Softmax",
+        "line 2: xp.subtract(x, greatest(xp, x, (axis,))) becomes xp.add(x, greatest(xp, x, (axis,)))",
+    ): "what all elements have in common changes no share",
     ("_counts", "line 6: axis - len(self.sizes) becomes axis + len(self.sizes)"): (
         "there are twice as many pads as axes, so that both count to the same place"
     ),
@@ -175,7 +183,8 @@ def meanings(library: SpecLibrary) -> dict[str, FunctionType]:
             found[name] = operator.evaluate
     shared = (piecewise.positive, piecewise.negated, piecewise.maximum, piecewise.minimum, piecewise.clipped)
     counts: Any = windows.WindowShares.__dict__["_counts"]
-    for function in (*shared, transcendental.softplus, windows.padded, counts):
+    reduced = (reductions.mean, reductions.total, reductions.greatest)
+    for function in (*shared, *reduced, transcendental.softplus, windows.padded, counts):
         assert isinstance(function, FunctionType)
         found[function.__name__] = function
     distinct = {function.__code__: (name, function) for name, function in reversed(found.items())}
@@ -281,7 +290,7 @@ def _run(model: bytes, inputs: Sequence[Var], values: Mapping[Any, Any]) -> tupl
 
 def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> list[Apply]:
     builder = library.builder()
-    found: dict[Apply, None] = {}
+    found: dict[Apply, None] = dict.fromkeys(_chosen_terms(library, name, generator))
     defined = library.operators[name].defined  # by one definition, where others occur in several axioms
     for axiom in (*library.axioms.values(), *library.definitions.values()):
         for instance in axiom.instances(builder):
@@ -295,6 +304,20 @@ def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> l
                         operands = [_operand(at, shape, defined) for at, shape in enumerate(shapes)]
                         found[builder.apply(name, operands, dict(term.attributes))] = None
     return list(found)
+
+
+def _chosen_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:
+    """What the enumeration tries of an operator that has no axioms, over shapes of rank 1 to 4."""
+    builder, operator = library.builder(), library.operators[name]
+    choices = [choice for family in operator.choices.values() for choice in family] if operator.defined else []
+    for choice, rank in product(choices, range(1, 5)):
+        try:
+            term = builder.apply(name, [Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))], choice)
+        except TypeMismatch:
+            continue
+        for (concrete,) in random_instances(builder, [term], 2, generator, "float32"):
+            assert isinstance(concrete, Apply)
+            yield concrete
 
 
 def _operand(at: int, shape: tuple[Dim, ...], defined: bool) -> Term:

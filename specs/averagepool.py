@@ -5,7 +5,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
 from taso_opt.spec.joining import halves
 from taso_opt.spec.shapes import check_pooling_pads, pooling_conditions, window_outputs
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, WindowShares, padded, read_windows
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, AROUND, WindowShares, padded, read_windows
 
 SQUARE = tuple(
     {"kernel": kernel, "strides": strides, "pads": pads, "count_include_pad": counted}
@@ -65,7 +65,11 @@ OPERATOR = Operator(
     evaluate=evaluate,
     spelling=Spelling(("AveragePool",), read, write),
     arity=1,
-    choices={"image": SQUARE, "pooling": (SQUARE[2], {**SQUARE[3], "strides": (1, 1)})},
+    choices={
+        "image": SQUARE,
+        "pooling": (SQUARE[2], {**SQUARE[3], "strides": (1, 1)}),
+        "around": tuple({**SQUARE[2], "pads": pads, "count_include_pad": int(any(pads))} for pads in AROUND),
+    },
     conditions=pooling_conditions,
 )
 

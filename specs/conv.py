@@ -7,7 +7,7 @@ from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
 from taso_opt.spec.elementwise import items
 from taso_opt.spec.joining import halves
 from taso_opt.spec.shapes import check_rank, same_dims, same_dtype, window_outputs
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, AROUND, padded, read_windows
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 WINDOWS = tuple(
@@ -80,6 +80,7 @@ OPERATOR = Operator(
     choices={
         "image": (*WINDOWS, {**PLAIN, "group": 2}),
         "pooling": tuple({**PLAIN, "pads": pads, "group": 2} for pads in ((0, 0, 0, 0), (1, 1, 1, 1))),
+        "around": tuple({**PLAIN, "pads": pads, "group": 2} for pads in AROUND),
     },
 )
 

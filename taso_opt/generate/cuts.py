@@ -66,8 +66,12 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(schemes, {"axis": axis}) for axis in CONCAT_AXES for schemes in _crossed(axis))
     elif name == "Transpose":
         yield from (Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES)
-    elif name == "ReduceMean":
+    elif name in ("ReduceMax", "ReduceMean", "ReduceSum"):
         yield from (Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
+    elif name == "Softmax":
+        yield from (Cut(_full(-axis, at), {"axis": axis}) for axis in CONCAT_AXES[:3] for at in CONCAT_AXES)
+    elif name == "Pad":
+        yield from _padded()
     elif name == "Reshape":
         yield from _reshaped()
     elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):
@@ -109,6 +113,14 @@ def _crossed(joined: int) -> Iterator[tuple[str, str]]:
 def _full(rank: int, cut: int) -> tuple[str]:
     """One operand of at least so many axes, cut along one of them."""
     return (" ".join(["*b", *(CUT if at == cut else f"t{-at}" for at in range(-max(rank, -cut), 0))]),)
+
+
+def _padded() -> Iterator[Cut]:
+    """An axis before those that are padded is cut, or one of them that keeps its size."""
+    top, left, bottom, right = ANY_WINDOWS["pads"]
+    yield from (Cut(_full(2, at), {"pads": (top, left, bottom, right)}) for at in (-3, -4))
+    yield Cut(_full(2, -2), {"pads": (0, left, 0, right)})
+    yield Cut(_full(2, -1), {"pads": (top, 0, bottom, 0)})
 
 
 def _reshaped() -> Iterator[Cut]:

@@ -34,7 +34,13 @@ STAR_SIZES: tuple[Sizes, ...] = (
 )
 """Stars are runs of axes with as many elements under each name."""
 
-SIZES = {"matrix": MATRIX_SIZES, "image": IMAGE_SIZES, "pooling": IMAGE_SIZES, "shape": STAR_SIZES}
+SIZES = {
+    "matrix": MATRIX_SIZES,
+    "image": IMAGE_SIZES,
+    "pooling": IMAGE_SIZES,
+    "around": IMAGE_SIZES,
+    "shape": STAR_SIZES,
+}
 
 
 @dataclass(frozen=True)
@@ -180,8 +186,47 @@ KERNELS: tuple[Pool, ...] = (
 
 POINTWISE = _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2)
 
+NOT_ADDED = ("Sub", "Mul")
+SUMS: tuple[Pool, ...] = (
+    _pool("summed products", "matrix sums totals", "x: m k; w: k n", without=JOINS, together=0),
+    _pool("products as sums", "matrix sums", "x: m n; b: 1 n; r: m 1", without=[*JOINS, "Add", "Sub"], max_ops=2),
+    _pool("summed columns", "matrix sums", "x: m n; z: m p", without=[*FLAT, *NOT_ADDED]),
+    _pool("summed rows", "matrix sums", "x: m n; z: l n", without=[*FLAT, *NOT_ADDED]),
+    _pool("summed parts", "matrix sums", "x: m n+p; y: n+p m", without=FLAT, together=0),
+)
+"""What passes sums over rows or columns; what element-wise operators let pass is tried apart, as for means."""
+
+SHARES: tuple[Pool, ...] = (
+    _pool("shares of joins", "matrix shares", "x: m n; y: l n; z: m p", without=["MatMul"], together=0),
+    _pool("shares of parts", "matrix shares", "x: m n+p; y: n+p m", without=["MatMul"], together=0, max_ops=2),
+    _pool("shares of images", "image shares", "x: n c h w; y: n d h w", without=[*WINDOWED, "MatMul"], together=0,
+          shapes="n*c h w"),
+)  # fmt: skip
+"""What passes the shares along an axis."""
+
+PADDED: tuple[Pool, ...] = (
+    _pool("padding of nothing", "matrix unpadded", "x: m n", without=PLACES, together=0, max_ops=1),
+    _pool("padded elements", "matrix padded", "x y: m n; s: ", without=PLACES, maps=True),
+    _pool("padded products", "matrix padded", "x: m k; w: k n", without=JOINS, together=0),
+    _pool("padded joins", "matrix padded", "x: m n; z: m l; y: k n", without=FLAT, together=0),
+    _pool("padded channels", "image channels", "x: n c h w", "f: m c 3 3; a: m", [*JOINS, *FLAT, *POOLING],
+          together=0, modes=GROUPING),
+    _pool("padded images", "around", "x: n 2*c h w", "f: 2*m c 3 3; a: 2*m", [*JOINS, *FLAT], together=0, max_ops=2),
+)  # fmt: skip
+"""What passes zeros around rows, columns, channels and images, and what becomes of them."""
+
 EXTRA: tuple[Pool, ...] = (_pool("whole products", "matrix", "x y: m k; w v: k n", apart=False),)
 """Pools that are explored only where they are asked for by name. `whole products` has all operators at once: what it
 has over the others are equations in which several element-wise operators meet around products, joins and splits."""
 
-POOLS: tuple[Pool, ...] = (*PRODUCTS, *ELEMENTS, *MOVEMENTS, *CONVOLUTIONS, *KERNELS, POINTWISE)
+POOLS: tuple[Pool, ...] = (
+    *PRODUCTS,
+    *ELEMENTS,
+    *MOVEMENTS,
+    *CONVOLUTIONS,
+    *KERNELS,
+    POINTWISE,
+    *SUMS,
+    *SHARES,
+    *PADDED,
+)

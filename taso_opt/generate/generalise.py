@@ -12,20 +12,19 @@ from typing import Any
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
+from taso_opt.core.term import Apply, Attribute, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.generate.canonical import canonical
 from taso_opt.generate.confirm import holds, holds_in_floats
 from taso_opt.generate.moves import is_broadcasting
 from taso_opt.generate.retype import Schemes, occurrences, rebuild, with_symbols
+from taso_opt.generate.symbols import PADS, applications, is_wide, symbolic, window_values
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
 STEP_INSTANCES = 2
 FINAL_INSTANCES = 12
 FLOAT_INSTANCES = 2
-WINDOW_ATTRIBUTES = tuple({**ANY_WINDOWS, **ANY_KERNEL})
 
 
 @dataclass(frozen=True)
@@ -65,21 +64,34 @@ class Generaliser:
 
     def _with_symbolic_windows(self, rule: Rule) -> Rule:
         """All attributes of windows become symbols, or those of one name, or those of each operator that can."""
-        everything = _window_values(rule)
-        general = self._attempt(rule, _symbolic(rule, everything)) if everything else rule
+        everything = window_values(rule)
+        general = self._attempt(rule, symbolic(rule, everything)) if everything else rule
         if general is not None:
             return general
         for attribute in dict.fromkeys(name for _, name, _ in everything):
-            rule = self._attempt(rule, _symbolic(rule, [one for one in everything if one[1] == attribute])) or rule
+            rule = self._attempt(rule, symbolic(rule, [one for one in everything if one[1] == attribute])) or rule
         for operator in dict.fromkeys(operator for operator, _, _ in everything):
             own = [one for one in everything if one[0] == operator]
             for chosen in (own, *([one] for one in own)):
-                rule = self._attempt(rule, _symbolic(rule, chosen)) or rule
+                rule = self._attempt(rule, symbolic(rule, chosen)) or rule
+        return self._with_symbolic_pads(rule)
+
+    def _with_symbolic_pads(self, rule: Rule) -> Rule:
+        """Beside padding, pads that are not zero become symbols: all that are left together, or those of one value.
+
+        Elsewhere, as in a kernel that is enlarged, a number is what lets a search make them up.
+        """
+        if not any(one.operator == "Pad" for one in applications(rule)):
+            return rule
+        wide = [one for one in window_values(rule) if one[1] == PADS and is_wide(one[2])]
+        values = list(dict.fromkeys(value for _, _, value in wide))
+        for chosen in (values, *([value] for value in values if len(values) > 1)):
+            rule = self._attempt(rule, symbolic(rule, [one for one in wide if one[2] in chosen])) or rule
         return rule
 
     def _with_symbolic_group(self, rule: Rule) -> Rule:
         """A group count above one that multiplies sizes of variables becomes a symbol there and in the attribute."""
-        groups = {dict(one.attributes).get("group", 1) for one in _applications(rule)} - {1}
+        groups = {dict(one.attributes).get("group", 1) for one in applications(rule)} - {1}
         if len(groups) != 1:
             return rule
         (group,) = groups
@@ -97,7 +109,7 @@ class Generaliser:
                 name: factor if name == "group" and value == group else _grown(value, group, factor)
                 for name, value in one.attributes
             }
-            for one in _applications(rule)
+            for one in applications(rule)
         }
         return self._attempt(rule, Schemes(types, attributes)) or rule
 
@@ -189,7 +201,7 @@ class Generaliser:
             return None
         if not all(_has_star(kind) for term in new.source for kind in self.builder.types(term)):
             return None
-        if not all(self._stars_in_order(one) for one in _applications(new)):
+        if not all(self._stars_in_order(one) for one in applications(new)):
             return None
         return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else None
 
@@ -229,10 +241,6 @@ class Generaliser:
         return True
 
 
-def _applications(rule: Rule) -> list[Apply]:
-    return [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
-
-
 def _has_quotients(rule: Rule) -> bool:
     """Whether a size of a variable is no polynomial in sizes of other axes."""
     dims = [dim for variable in rule.variables for dim in variable.type.shape if isinstance(dim, Size)]
@@ -241,28 +249,6 @@ def _has_quotients(rule: Rule) -> bool:
 
 def _has_star(kind: TensorType) -> bool:
     return any(isinstance(dim, Size) and dim.is_star for dim in kind.shape)
-
-
-def _window_values(rule: Rule) -> list[tuple[str, str, Attribute]]:
-    """Operators, names and values of the attributes of windows that are numbers."""
-    values = [
-        (one.operator, name, value)
-        for one in _applications(rule)
-        for name, value in one.attributes
-        if name in WINDOW_ATTRIBUTES and isinstance(value, tuple)
-    ]
-    return list(dict.fromkeys(values))
-
-
-def _symbolic(rule: Rule, chosen: Sequence[tuple[str, str, Attribute]]) -> Schemes:
-    """Symbols in place of some attributes of windows, the same for equal values of one name."""
-    attributes: dict[Term, dict[str, Attribute]] = {}
-    for one in _applications(rule):
-        for name, value in one.attributes:
-            if (one.operator, name, value) in chosen and isinstance(value, tuple):
-                symbols = tuple(symbol(f"{name}{place}_{_word(str(value))}") for place in range(len(value)))
-                attributes.setdefault(one, {})[name] = symbols
-    return Schemes({}, attributes)
 
 
 def _multiplied(dim: Dim, factor: int, by: Size) -> Dim:
@@ -291,7 +277,7 @@ def _of_kernels(rule: Rule, number: int) -> dict[Term, dict[str, Attribute]]:
     """The same symbols for sizes of pooling windows: those that are as large as the kernel of a convolution."""
     return {
         one: {"kernel": _without_number(value, number)}
-        for one in _applications(rule)
+        for one in applications(rule)
         for name, value in one.attributes
         if name == "kernel" and isinstance(value, tuple)
     }
@@ -323,7 +309,3 @@ def _parts(block: list[int]) -> Iterator[list[int]]:
     for count in range(1, len(block)):
         for part in combinations(block[1:], count):
             yield list(part)
-
-
-def _word(text: str) -> str:
-    return "".join(character if character.isalnum() else "_" for character in text)

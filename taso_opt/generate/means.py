@@ -1,4 +1,4 @@
-"""Candidates about means: the mean of what a linear operator gives is what it gives for means.
+"""Candidates about means and sums: the mean of what a linear operator gives is what it gives for means.
 
 Behind a mean over tokens or pixels the operator has only one of them to compute. As with slices, each operator is
 applied to operands with axes of the sizes that are averaged, and what type-checks and agrees in floats is a candidate.
@@ -6,7 +6,9 @@ applied to operands with axes of the sizes that are averaged, and what type-chec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.rule import Rule
@@ -19,14 +21,14 @@ from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 
-MEAN = "ReduceMean"
+REDUCTIONS = ("ReduceMean", "ReduceSum")
 AVERAGED = (symbol("u"), symbol("v"))
 
 PAIRS = (
     *("*b u m; *b u m", "*b u m; m", "*b u m; "),
-    *("*b u v; *b u v", "*b u v; ", "*b c u v; c 1 1", "*b c u v; *b c 1 1"),
+    *("*b u; *b u", "*b u; *b 1", "*b u v; *b u v", "*b u v; ", "*b c u v; c 1 1", "*b c u v; *b c 1 1"),
 )
-"""Operands of element-wise operators, averaged over the rows or over an image."""
+"""Operands of element-wise operators, averaged over the rows, over the columns or over an image."""
 
 FORMS: Mapping[str, tuple[Cut, ...]] = {
     "MatMul": tuple(Cut(tuple(form.split("; "))) for form in ("*b u k; k m", "*b u k; *b k m")),
@@ -37,28 +39,26 @@ FORMS: Mapping[str, tuple[Cut, ...]] = {
 
 
 def discover_means(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
-    """Candidates in which a mean meets one of the named operators, in the order of their text form."""
-    if MEAN not in operators:
-        return ()
+    """Candidates in which a mean or a sum meets one of the named operators, in the order of their text form."""
     builder = library.builder()
     found: dict[str, Rule] = {}
-    for rule in _candidates(builder):
+    for rule in _candidates(builder, [name for name in REDUCTIONS if name in operators]):
         if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
             general = canonical(rule, builder)
             found[format_rule(general)] = general
     return tuple(found[text] for text in sorted(found))
 
 
-def _candidates(builder: Builder) -> Iterator[Rule]:
-    for name, forms in FORMS.items():
+def _candidates(builder: Builder, reductions: Sequence[str]) -> Iterator[Rule]:
+    for reduction, (name, forms) in product(reductions, FORMS.items()):
         for cut in forms:
-            rule = passed(builder, name, cut, _mean, lambda value: value)
+            rule = passed(builder, name, cut, partial(_reduced, reduction), lambda value: value)
             if rule is not None:
                 yield rule
 
 
-def _mean(builder: Builder, term: Term) -> Term | None:
-    """The mean over the averaged axes of a term; None when it has none."""
+def _reduced(reduction: str, builder: Builder, term: Term) -> Term | None:
+    """The mean or sum over the averaged axes of a term; None when it has none."""
     kind = builder.type(term)
     axes = tuple(at - kind.rank for at, dim in enumerate(kind.shape) if dim in AVERAGED)
-    return builder.apply(MEAN, (term,), {"axes": axes}) if axes else None
+    return builder.apply(reduction, (term,), {"axes": axes}) if axes else None

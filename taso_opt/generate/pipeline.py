@@ -87,8 +87,8 @@ def generate(
     candidates = most_general(forms, library.builder())
     # 4. What residues do not reach.
     scalars, definitions, passing = _beyond_residues(library, settings)
-    found = (*candidates, *scalars, *definitions, *passing)
-    candidates = tuple(sorted(found, key=lambda rule: (rule.size, format_rule(rule))))
+    found = {format_rule(rule): rule for rule in (*candidates, *scalars, *definitions, *passing)}
+    candidates = tuple(found[text] for text in sorted(found, key=lambda text: (found[text].size, text)))
     refuted = sum(chunk.refuted for chunk in general)
     levels = _summed([one.stats for one in explored])
     counts = map(len, (forms, scalars, definitions, passing, candidates))
@@ -218,8 +218,8 @@ def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, O
 
 
 def tensor_operators(operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
-    """Those that residues can evaluate; the others belong to the scalar functions or have definitions."""
-    return {name: one for name, one in operators.items() if not (one.scalar or one.defined)}
+    """Those that residues can evaluate; the others belong to the scalar functions or have definitions alone."""
+    return {name: one for name, one in operators.items() if not one.scalar and (one.choices or not one.defined)}
 
 
 def most_general(rules: Iterable[Rule], builder: Builder) -> tuple[Rule, ...]:

@@ -166,6 +166,14 @@ class ModularArrays(FloatArrays):
         """Product modulo the prime."""
         return super().multiply(x, y) % self.prime
 
+    def divide(self, x: Array, y: Array) -> Array:
+        """Quotient modulo the prime, 0 where the divisor is: by Fermat, 1/y is y to the power of the prime less 2."""
+        inverse, square = np.ones_like(y), y
+        for digit in reversed(bin(self.prime - 2)[2:]):
+            inverse = inverse * square % self.prime if digit == "1" else inverse
+            square = square * square % self.prime
+        return self.multiply(x, inverse)
+
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by rational numbers, their denominators inverted modulo the prime."""
         residues = np.vectorize(self._residue, otypes=[np.int64])(np.asarray(factors, dtype=object))

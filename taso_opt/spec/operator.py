@@ -126,8 +126,8 @@ class Operator:
     Those that take the `greatest` of several elements know of the order of numbers as well, but axioms say what they do
     to joined and split operands.
     `weights_only` operators have no ONNX node: they may stand only where they are computed ahead of time.
-    Definitions alone speak of those that are `defined`: no family enumerates them, and rules with them are judged by
-    their meanings at all sizes.
+    Of those that are `defined` no axiom speaks: rules with them are judged by their meanings at all sizes, and only
+    the families that they name in `choices` enumerate them.
     """
 
     name: str

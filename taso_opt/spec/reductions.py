@@ -1,13 +1,85 @@
-"""Means over the last axes, which reductions and normalizations share."""
+"""Reductions over axes counted from the end, which stay with size 1: types, meanings and spellings that specs share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from taso_opt.core.dims import Dim, product
-from taso_opt.spec.operator import Array, ArrayModule
+from taso_opt.core.term import Apply, Attribute, Term
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array, ArrayModule, OnnxCall, OnnxNode, Operator, Spelling, WriteContext
+from taso_opt.spec.shapes import axis_from_end, is_star
 from taso_opt.spec.windows import WindowShares
+
+Choices = Mapping[str, Sequence[Mapping[str, Attribute]]]
+
+ROWS_AND_COLUMNS: Choices = {"sums": ({"axes": (-1,)}, {"axes": (-2,)}), "totals": ({"axes": (-2, -1)},)}
+"""The axes that the enumeration of what passes sums tries."""
+
+
+def reduction(
+    name: str, evaluate: Callable[..., Array], axes_are_an_input: int, choices: Choices | None = None
+) -> Operator:
+    """The operator `name` of ONNX over known axes, which it takes as an operand from some opset on.
+
+    ONNX may drop the axes, which is a reshape; without any it reduces all or none, and that is not covered.
+    """
+
+    def infer(x: TensorType, axes: Sequence[int]) -> TensorType:
+        if any(not -x.rank <= axis < 0 or is_star(x.shape[axis]) for axis in axes):
+            raise TypeMismatch(f"expected axes {list(axes)} of a tensor for {name}, found {x}")
+        return TensorType(x.dtype, kept_shape(x.shape, axes))
+
+    def read(op: Builder, node: OnnxNode) -> Term | None:
+        return _read(op, node, name)
+
+    def write(term: Apply, context: WriteContext) -> OnnxCall:
+        axes = _axes(term)
+        if context.opset < axes_are_an_input:
+            rank = context.type_of(term.args[0]).rank
+            return OnnxCall(name, term.args, {"axes": [axis + rank for axis in axes], "keepdims": 1})
+        return OnnxCall(name, (*term.args, np.array(axes, np.int64)), {"keepdims": 1})
+
+    spelling = Spelling((name,), read, write)
+    return Operator(name, infer, evaluate, spelling, arity=1, choices=choices or {}, defined=True)
+
+
+def _axes(term: Apply) -> list[int]:
+    axes = term.attribute("axes")
+    assert isinstance(axes, tuple), f"expected axes, found {axes!r}"
+    return [axis for axis in axes if isinstance(axis, int)]
+
+
+def _read(op: Builder, node: OnnxNode, name: str) -> Term | None:
+    axes, kind, (x, *_) = node.attribute("axes", None), node.types[0], node.inputs
+    if axes is None and len(node.inputs) > 1 and node.constants[1] is not None:
+        axes = [int(axis) for axis in node.constants[1]]
+    if not axes or kind is None or x is None:
+        return None
+    shape = kind.shape
+    found = sorted({axis_from_end(axis, len(shape)) for axis in axes})
+    result = op.apply(name, (x,), {"axes": tuple(found)})
+    if node.attribute("keepdims", 1):
+        return result
+    kept = tuple(dim for at, dim in enumerate(shape) if at - len(shape) not in found)
+    return op.apply("Reshape", (result,), {"shape": kept})
+
+
+def total(xp: ArrayModule, x: Array, axes: Sequence[int]) -> Array:
+    """The sum over axes counted from the end, which stay with size 1."""
+    shape = xp.shape(x)
+    return xp.reshape(xp.sum(x, tuple(axes)), kept_shape(shape, axes))  # type: ignore[arg-type]
+
+
+def greatest(xp: ArrayModule, x: Array, axes: Sequence[int]) -> Array:
+    """The greatest element over axes counted from the end, which stay with size 1."""
+    shape = xp.shape(x)
+    return xp.reshape(xp.maximum(x, tuple(axes)), kept_shape(shape, axes))  # type: ignore[arg-type]
 
 
 def mean(xp: ArrayModule, x: Array, axes: Sequence[int]) -> Array:
@@ -15,8 +87,7 @@ def mean(xp: ArrayModule, x: Array, axes: Sequence[int]) -> Array:
     shape = list(xp.shape(x))
     count = product(tuple(shape[axis] for axis in axes))
     whole: Any = WindowShares((count,), (count,), (1,), (0, 0), True)  # type: ignore[arg-type]
-    total = xp.sum(xp.scale(x, whole), tuple(axes))
-    return xp.reshape(total, kept_shape(shape, axes))  # type: ignore[arg-type]
+    return total(xp, xp.scale(x, whole), axes)
 
 
 def kept_shape(shape: Sequence[Dim], axes: Sequence[int]) -> tuple[Dim, ...]:

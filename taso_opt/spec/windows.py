@@ -23,6 +23,10 @@ ANY_WINDOWS = {
 ANY_KERNEL = {"kernel": (symbol("k_h"), symbol("k_w"))}
 
 
+AROUND = ((0, 0, 0, 0), (1, 1, 1, 1), (0, 1, 1, 1), (1, 2, 2, 2))
+"""Pads that are enumerated together: none, two, and as many as both of these are."""
+
+
 def padded(xp: ArrayModule, x: Array, pads: Sequence[int], lowest: bool = False) -> Array:
     """Pad the spatial axes; `pads` lists all begins, then all ends."""
     half = len(pads) // 2

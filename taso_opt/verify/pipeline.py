@@ -12,7 +12,7 @@ from taso_opt.spec.text import read_conditions
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.prune import prune
-from taso_opt.verify.scalar_rules import rests_on_meanings
+from taso_opt.verify.scalar_rules import is_enumerated, rests_on_meanings
 from taso_opt.verify.verdict import Proved, Unknown, Verdict
 from taso_opt.verify.worker import Examine, Explain, Widen
 
@@ -50,6 +50,7 @@ def build_library(
         for rule, verdict in _weakened(crew, every)
         if rests_on_meanings(builder, rule)
     }
+    found = [rule for rule in meant if is_enumerated(builder, rule)]
     # 2. Weaken the preconditions of the others.
     proved = [rule for rule, _ in every if not rests_on_meanings(builder, rule)]
     questions = [Widen(rule) for rule in proved]
@@ -60,10 +61,13 @@ def build_library(
         for form in (answer if isinstance(answer, tuple) else (rule,))
         if isinstance(form, Rule)
     ]
-    # 3. Drop what smaller rules already give.
+    # 3. Drop what smaller rules already give. What rests on meanings may follow from what axioms prove, not the other
+    # way round: a detour through padding is no way that a search takes.
     kept = prune(crew, widened, progress)
+    left = set(prune(crew, found, progress, kept))
     # 4. Certify what is left.
-    return [*_certified(crew, library, kept, progress), *meant.values()]
+    certified = _certified(crew, library, kept, progress)
+    return [*certified, *(rule for one, rule in meant.items() if one in left or one not in found)]
 
 
 def _conditions(rule: Rule, verdict: Proved) -> tuple[Condition, ...]:

@@ -31,17 +31,22 @@ from taso_opt.verify.worker import Derive, Learn
 Progress = Callable[[str], None]
 
 
-def prune(crew: Crew, rules: Iterable[Rule], progress: Progress = lambda message: None) -> list[Rule]:
-    """The rules that do not follow from smaller ones among them, in order of size."""
+def prune(
+    crew: Crew, rules: Iterable[Rule], progress: Progress = lambda message: None, known: Sequence[Rule] = ()
+) -> list[Rule]:
+    """The rules that do not follow from smaller ones among them or from those that are known, in order of size."""
+    known = [rule for rule in known if not _makes_something_up(rule)]
+    merges, laws = ([one for one in known if (len(one.source) > 1) == merge] for merge in (True, False))
     ordered = sorted({format_rule(rule): rule for rule in rules}.values(), key=_order)
     several = [rule for rule in ordered if len(rule.source) > 1]
     single = [rule for rule in ordered if len(rule.source) == 1]
     # 1. Merges among themselves, so that step 2 has them instead of their halves.
-    several = _Pruning(crew, (), progress).kept(several)
+    several = _Pruning(crew, _without_undoing(merges), progress).kept(several)
     # 2. Rules with one output.
-    single = _Pruning(crew, [rule for rule in _without_undoing(several) if _shares(rule)], progress).kept(single)
+    sharing = [rule for rule in _without_undoing([*merges, *several]) if _shares(rule)]
+    single = _Pruning(crew, [*laws, *sharing], progress).kept(single)
     # 3. Merges that rules with one output turn into others.
-    several = _Pruning(crew, _without_undoing(single), progress).kept(several)
+    several = _Pruning(crew, _without_undoing([*merges, *laws, *single]), progress).kept(several)
     return single + several
 
 

@@ -50,3 +50,13 @@ def rests_on_order(builder: Builder, rule: Rule) -> bool:
 def rests_on_meanings(builder: Builder, rule: Rule) -> bool:
     """Whether an equation is proved from the meanings of its operators and not from axioms."""
     return is_scalar(builder, rule) or is_definitional(builder, rule)
+
+
+def is_enumerated(builder: Builder, rule: Rule) -> bool:
+    """Whether enumeration over residues may have found an equation: all of its operators take part in that."""
+    terms = postorder((*rule.source, *rule.target))
+    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    return not any(isinstance(term, Const) for term in terms) and all(
+        operator is not None and not operator.scalar and (operator.choices or not operator.defined)
+        for operator in operators
+    )

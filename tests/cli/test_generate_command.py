@@ -63,7 +63,7 @@ def test_the_counts_of_levels_and_of_every_pruning_add_up(run):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--operators", "Relu,Softmax"], 2, "expected operators among Abs, Add,"),
+        (["--operators", "Relu,Hardmax"], 2, "expected operators among Abs, Add,"),
         (["--operators", ""], 2, "found ''"),
         (["--max-ops", 0], 2, "expected 1 to 6 operators a side for --max-ops, found 0"),
         (["--max-ops", 7], 2, "expected 1 to 6 operators a side for --max-ops, found 7"),

@@ -1,4 +1,6 @@
-"""Means that drop their axes are means that keep them, reshaped."""
+"""Means and sums that drop their axes are those that keep them, reshaped."""
+
+import pytest
 
 from taso_opt.onnx_io import write_model
 
@@ -21,3 +23,37 @@ def test_a_mean_of_a_symbolic_number_of_tokens_is_read(read):
     model = read(text)
     (output,) = model.graph.outputs
     assert [str(dim) for dim in output.attribute("shape")] == ["N", "3"]
+
+
+@pytest.mark.parametrize(("opset", "spelled"), [(11, "<axes = [-1, 1], keepdims = 1> (x)"), (13, "(x, axes)")])
+def test_a_sum_is_read_and_written_in_the_words_of_its_opset(read, opset, spelled):
+    head = f'<ir_version: 8, opset_import: ["" : {opset}]>'
+    axes = "<int64[2] axes = {-1, 1}>" if "axes)" in spelled else ""
+    model = read(f"{head} g (float[2,5,3] x) => (float[2,1,1] y) {axes} {{ y = ReduceSum {spelled} }}")
+    (output,) = model.graph.outputs
+    assert output.operator == "ReduceSum"
+    assert output.attribute("axes") == (-2, -1)
+    assert model.builder.type(output).shape == (2, 1, 1)
+    assert write_model(model, model.graph).SerializeToString() == model.path.read_bytes()
+
+
+def test_a_sum_without_its_axes_is_a_reshaped_sum(read):
+    model = read(
+        HEAD + "g (float[2,5,3] x) => (float[5] y) <int64[2] axes = {0, 2}> { y = ReduceSum <keepdims = 0> (x, axes) }"
+    )
+    (output,) = model.graph.outputs
+    assert (output.operator, output.attribute("shape")) == ("Reshape", (5,))
+    assert output.args[0].attribute("axes") == (-3, -1)
+
+
+@pytest.mark.parametrize(
+    "sum_",
+    [
+        "(float[2,3] x) => (float[1,1] y) { y = ReduceSum (x) }",
+        "(float[2,3] x) => (float[2,3] y) { y = ReduceSum <noop_with_empty_axes = 1> (x) }",
+        "(float[2,3] x, int64[1] axes) => (float[N,M] y) { y = ReduceSum (x, axes) }",
+    ],
+)
+def test_a_sum_over_unknown_axes_stays_opaque(read, sum_):
+    model = read(HEAD + "g " + sum_)
+    assert model.graph.outputs[0].operator != "ReduceSum"

@@ -33,7 +33,7 @@ def test_known_nodes_become_terms_over_variables_and_constants(read):
 
 
 def test_an_unknown_node_is_opaque_and_carries_its_number_and_its_type(read):
-    model = read(HEAD + "g (float[2,3] x) => (float[2,3] y) { z = Relu(x)  y = Softmax <axis = 1> (z) }")
+    model = read(HEAD + "g (float[2,3] x) => (float[2,3] y) { z = Relu(x)  y = Hardmax <axis = 1> (z) }")
     (opaque,) = model.graph.outputs
     assert opaque.operator == OPAQUE
     assert opaque.attribute("node") == 1
@@ -131,7 +131,7 @@ def test_sizes_that_terms_know_replace_the_names_that_inference_makes_up(read):
 
 def test_stale_shapes_of_inner_values_are_not_believed(read):
     proto = parser.parse_model(
-        HEAD + "g (float[N, 3] x) => (float[1, 3] y) <float[1, 3] z> { z = Softmax(x)  y = Relu(z) }"
+        HEAD + "g (float[N, 3] x) => (float[1, 3] y) <float[1, 3] z> { z = Hardmax(x)  y = Relu(z) }"
     )
     assert proto.graph.value_info[0].name == "z"
     model = read(proto)

@@ -2,7 +2,8 @@
 
 The cases come from the axioms, instantiated at random: every application in them, alone, over fresh variables. An
 operator that states axioms is covered without new test code. Scalar functions state none: their cases are their
-parameters over random shapes that broadcast.
+parameters over random shapes that broadcast. Nor does what is enumerated and rests on its meaning: its cases are what
+is enumerated.
 """
 
 from fractions import Fraction
@@ -14,10 +15,11 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
-from taso_opt.core.types import TensorType
-from taso_opt.errors import SpecError
+from taso_opt.core.types import REAL, TensorType
+from taso_opt.errors import SpecError, TypeMismatch
 from taso_opt.onnx_io import read_model, standalone_model
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -26,7 +28,7 @@ from taso_opt.spec import load_specs
 from taso_opt.spec.elementwise import SCALARS
 
 OPSETS = (9, 11, 13, 17, 18, 20)
-FIRST_OPSET = {"HardSwish": 14, "LayerNormalization": 17, "Mish": 18}
+FIRST_OPSET = {"HardSwish": 14, "LayerNormalization": 17, "Mish": 18, "Softmax": 13}
 FAULTY_REFERENCE = {"LRN"}
 """Operators that ONNX's reference gets wrong: its LRN walks through as many channels as the batch has images."""
 
@@ -48,7 +50,7 @@ def applications(library, name):
     generator = np.random.default_rng(len(name))
     if library.operators[name].scalar:
         return scalar_applications(op, library.operators[name], generator)
-    seen = {}
+    seen = dict.fromkeys(chosen_applications(op, library.operators[name], generator))
     laws = [(axiom, 3) for axiom in library.axioms.values()]
     laws += [(definition, 12) for definition in library.definitions.values()]
     for law, count in laws:
@@ -75,6 +77,20 @@ def scalar_applications(op, operator, generator):
             operands = [Var(f"x{at}", TensorType("float32", one)) for at, one in enumerate(shapes)]
             found.setdefault(op.apply(operator.name, operands, attributes))
     return list(found)
+
+
+def chosen_applications(op, operator, generator):
+    """An operator of one operand, without axioms, at each choice of its enumeration over shapes of rank 1 to 4."""
+    if not operator.defined:
+        return
+    for attributes in (choice for choices in operator.choices.values() for choice in choices):
+        for rank in range(1, 5):
+            operand = Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))
+            try:
+                term = op.apply(operator.name, [operand], attributes)
+            except TypeMismatch:
+                continue
+            yield from (concrete for (concrete,) in random_instances(op, [term], 3, generator, "float32"))
 
 
 def alone(op, term):
@@ -250,12 +266,21 @@ def with_constant_kernels(op, roots):
 
 
 def canonical(op, term):
-    """The one of several equal terms that reading gives: fractions in lowest terms, pads that are there counted."""
+    """The one of several equal terms that reading gives: fractions in lowest terms, pads that are there counted.
+
+    Padding is told of the last two axes, and of others only from the first one on that is padded.
+    """
     attributes = dict(term.attributes)
     for name in {"beta", "exponent"} & attributes.keys():
         attributes[name] = Fraction(*attributes[name]).as_integer_ratio()
     if attributes.get("count_include_pad") and not any(attributes["pads"]):
         attributes["count_include_pad"] = 0
+    if term.operator == "Pad":
+        rank, pads = op.type(term).rank, attributes["pads"]
+        half = len(pads) // 2
+        pairs = [(0, 0)] * (rank - half) + list(zip(pads[:half], pads[half:], strict=True))
+        first = min([at for at, pair in enumerate(pairs) if any(pair)] + [max(rank - 2, 0)])
+        attributes["pads"] = tuple(pair[side] for side in range(2) for pair in pairs[first:])
     return op.apply(term.operator, term.args, attributes)
 
 

@@ -21,6 +21,7 @@ from taso_opt.verify.index_functions.arrays import IndexArrays
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import Sign
 from taso_opt.verify.index_functions.facts import Facts
+from taso_opt.verify.index_functions.guards import lean
 from taso_opt.verify.index_functions.indices import names_in
 from taso_opt.verify.index_functions.layout import merged, places
 from taso_opt.verify.index_functions.show import inequality, shown
@@ -110,7 +111,7 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
             return f"the sides have shapes {list(left.shape)} and {list(right.shape)}"
     layouts = [merged(one, other) for one, other in zip(left.layouts, right.layouts, strict=True)]
     for place, _ in places(xp.facts, layouts):
-        ours, theirs = canonical(left.at(place)), canonical(right.at(place))
+        ours, theirs = (canonical(lean(xp.facts, canonical(side.at(place)))) for side in (left, right))
         if ours != theirs:
             return f"at {list(place)} one side is {shown(ours)}, the other {shown(theirs)}"
     return None
@@ -149,6 +150,7 @@ def least_values(roots: Iterable[Term]) -> dict[str, int]:
     pads: set[str] = set()
     left_away: set[str] = set()
     others: list[Dim] = []
+    sliced: list[Dim] = []
     for term in postorder(roots):
         if isinstance(term, Var | Const):
             others += term.type.shape
@@ -158,13 +160,14 @@ def least_values(roots: Iterable[Term]) -> dict[str, int]:
                     pads |= _symbols(value)
                 elif term.operator == "Slice" and isinstance(value, tuple):
                     left_away |= _symbols((value[0], value[2]))
-                    others += _sizes(value[1])
+                    sliced += _sizes(value[1])
                 else:
                     others += _sizes(value)
     known = set[str]().union(*map(_symbols, others))
-    # Where nothing but what is left away makes up a size, that is not empty.
-    needed = [_symbols(dim) for dim in others if isinstance(dim, Size) and _is_made_of(dim, left_away)]
-    return dict.fromkeys((pads - known) | left_away.difference(*needed), 0)
+    # Where nothing but pads and what is left away makes up a size, that is not empty.
+    empty = (pads - known) | left_away
+    needed = [_symbols(dim) for dim in (*others, *sliced) if isinstance(dim, Size) and _is_made_of(dim, empty)]
+    return dict.fromkeys(empty.difference(*needed), 0)
 
 
 def _is_made_of(dim: Size, names: set[str]) -> bool:
