@@ -9,6 +9,7 @@ from taso_opt.core.rule import Certificate, Rule
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
+from taso_opt.verify.definitions import ENGINE as BY_MEANINGS
 from taso_opt.verify.prune import prune
 from taso_opt.verify.scalar_rules import rests_on_meanings
 from taso_opt.verify.verdict import Proved, Unknown, Verdict
@@ -38,13 +39,11 @@ def build_library(
     builder = library.builder()
     every = [(rule, verdict) for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
     # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they are.
-    meant = [
-        replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
-        for rule, verdict in every
-        if rests_on_meanings(builder, rule)
-    ]
-    # 2. Weaken the preconditions of the others.
-    proved = [rule for rule, _ in every if not rests_on_meanings(builder, rule)]
+    meant = [_without_axioms(library, rule, verdict) for rule, verdict in every if rests_on_meanings(builder, rule)]
+    # 2. Weaken the preconditions of what follows from axioms; where only the meanings give a rule it stays as it is.
+    others = [(rule, verdict) for rule, verdict in every if not rests_on_meanings(builder, rule)]
+    proved = [rule for rule, verdict in others if verdict.engine != BY_MEANINGS]
+    by_meanings = {rule: verdict for rule, verdict in others if verdict.engine == BY_MEANINGS}
     questions = [Widen(rule) for rule in proved]
     answers = crew.ask_all(questions, lambda done: progress(f"widened {done} of {len(questions)} rules"))
     widened = [
@@ -54,9 +53,11 @@ def build_library(
         if isinstance(form, Rule)
     ]
     # 3. Drop what smaller rules already give.
-    kept = prune(crew, widened, progress)
+    kept = prune(crew, [*widened, *by_meanings], progress)
     # 4. Certify what is left.
-    return [*_certified(crew, library, kept, progress), *meant]
+    certified = _certified(crew, library, [rule for rule in kept if rule not in by_meanings], progress)
+    meant += [_without_axioms(library, rule, by_meanings[rule]) for rule in kept if rule in by_meanings]
+    return [*certified, *meant]
 
 
 def renewed(
@@ -75,9 +76,16 @@ def renewed(
         elif verdict.from_recorded and axioms is not None:
             certificate = Certificate(axioms, verdict.engine, library.digest)
             kept.append(replace(rule, fp_class=verdict.fp_class, certificate=certificate))
+        elif verdict.engine == BY_MEANINGS:
+            kept.append(_without_axioms(library, rule, verdict))
         else:
             kept += _certified(crew, library, [rule], silent)
     return kept, lost
+
+
+def _without_axioms(library: SpecLibrary, rule: Rule, verdict: Proved) -> Rule:
+    """A rule that the meanings of its operators give, with its certificate."""
+    return replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
 
 
 def _certified(crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress) -> list[Rule]:
