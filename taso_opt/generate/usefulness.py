@@ -1,10 +1,12 @@
 """Judges whether an equation can ever make a graph cheaper, by what the cost of any device grows with.
 
 A library of larger equations has to be selective: the search tries every rule at every place. An equation is useful
-when, read in one direction, it lessens the work of some graph: there are sizes, and a choice of which variables are
-weights, at which the target computes with fewer operators or fewer floating-point operations, and with no more of the
-other; or computes just as much and moves less data, with fewer operators or elements. What depends on weights alone is
-computed ahead of time and costs nothing. No network and no measured time has a say.
+when, read in one direction in which it can be applied, it lessens work: there are sizes at which the target computes
+with fewer operators or fewer floating-point operations, and with no more of the other; or computes just as much and
+moves less data, with fewer operators or fewer elements, and no more of the other. Computing goes first because one
+product in place of two is worth a join and a split of their operands, which often are weights or mere views. What
+stands under an operator that is for weights only is computed ahead of time and costs nothing. No network and no
+measured time has a say.
 """
 
 from __future__ import annotations
