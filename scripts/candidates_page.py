@@ -1,6 +1,6 @@
 """Writes docs/candidates.md: what became of all candidates, with a counterexample or a reason where one is not proved.
 
-Usage: python scripts/candidates_page.py VERDICTS [--useless FILE] [--library FILE] [--output FILE]; VERDICTS is what
+Usage: python scripts/candidates_page.py VERDICTS.. [--useless FILE] [--library FILE] [--output FILE]; VERDICTS are what
 `tasoopt verify --json` printed, the other files are equations that were not verified and the library that was made
 """
 
@@ -39,10 +39,11 @@ known where the sides part). It is not when the search for a proof was given up.
 LARGER = """
 ## What is kept
 
-The library holds what is proved and does not follow from the other rules. Of equations with more operators than
-`--max-ops` only the useful ones are verified: those that, read in one direction in which they can be applied, have the
-target compute with fewer operators or fewer floating-point operations at some sizes, or move less where it computes the
-same. Definitions of operators and slices are tried whatever their size, and all of them are verified."""
+The library holds what is proved and does not follow from the other rules. A second, larger enumeration adds what it
+finds of up to three operators, and of its larger equations the useful ones: those that, read in one direction in which
+they can be applied, have the target compute with fewer operators or fewer floating-point operations at some sizes, or
+move less where it computes the same. What follows from the rules that are there already is not verified. Definitions
+of operators are tried whatever their size, and all of them are verified."""
 
 FAMILIES: Mapping[str, frozenset[str]] = {
     "convolutions and pools": frozenset({"Conv", "AveragePool", "MaxPool", "Enlarge", "PoolKernel", "PairGroups"}),
@@ -57,6 +58,7 @@ HEAD = (
     "equations",
     "suggested",
     "not useful",
+    "follow from smaller",
     "proved from axioms",
     "by meanings",
     "refuted",
@@ -71,17 +73,20 @@ Sizes = Mapping[str, int]
 def main(arguments: Sequence[str]) -> int:
     """Write the page; exit code 1 when too few candidates are explained."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("verdicts", type=Path, help="what `tasoopt verify --json` printed")
+    parser.add_argument("verdicts", type=Path, nargs="+", help="what `tasoopt verify --json` printed")
     parser.add_argument("--useless", type=Path, help="equations that were not verified because they are of no use")
     parser.add_argument("--library", type=Path, help="the library that was made")
     parser.add_argument("--output", type=Path, default=PAGE, help="where to write [docs/candidates.md]")
     options = parser.parse_args(arguments)
     library = load_specs()
     builder = library.builder()
-    entries = json.loads(options.verdicts.read_text(encoding="utf-8"))["verdicts"]
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in options.verdicts]
+    entries = [entry for document in documents for entry in document["verdicts"]]
+    following = [parse_rule(text, builder) for document in documents for text in document.get("following", ())]
     useless = [rule for _, rule in read_equations(options.useless, builder)] if options.useless else []
     kept = tuple(read_rules(options.library, builder)) if options.library else ()
-    text = "\n".join((*page(entries), *what_is_kept(library, entries, useless, kept), *unproved(entries)))
+    counted = what_is_kept(library, entries, useless, following, kept)
+    text = "\n".join((*page(entries), *counted, *unproved(entries)))
     options.output.write_text(f"{text}\n", encoding="utf-8")
     counts = Counter(entry["verdict"] for entry in entries)
     tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("proved", "refuted", "unknown"))
@@ -109,24 +114,31 @@ def page(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def what_is_kept(
-    library: SpecLibrary, entries: Sequence[Entry], useless: Sequence[Rule], kept: Sequence[Rule]
+    library: SpecLibrary,
+    entries: Sequence[Entry],
+    useless: Sequence[Rule],
+    following: Sequence[Rule],
+    kept: Sequence[Rule],
 ) -> Iterator[str]:
-    """How many equations of each size, and of the largest of each family, came how far."""
+    """How many equations of each size, and of the larger ones of each family, came how far."""
     builder = library.builder()
     verified = [(parse_rule(entry["rule"], builder), entry) for entry in entries]
-    largest = max((rule.size for rule in useless), default=0)
     yield from (LARGER, "", _row(HEAD), "|" + "---|" * len(HEAD))
-    sizes = sorted({rule.size for rule, _ in verified} | {rule.size for rule in useless})
-    for size in sizes:
+    names = {rule.size: f"of {rule.size} operator{'s' if rule.size > 1 else ''}" for rule, _ in verified}
+    names.update({rule.size: f"of {rule.size} operators" for rule in useless})
+    for size, name in sorted(names.items()):
         some = [one for one in verified if one[0].size == size]
-        of_size = [rule for rule in useless if rule.size == size], [rule for rule in kept if rule.size == size]
-        yield _counted(f"of {size} operator{'s' if size > 1 else ''}", some, *of_size)
-    for family in (*FAMILIES, OTHERS) if largest else ():
-        some = [one for one in verified if one[0].size == largest and family_of(one[0]) == family]
-        parts = [
-            [rule for rule in rules if rule.size == largest and family_of(rule) == family] for rules in (useless, kept)
-        ]
-        yield _counted(f"{family}, {largest} operators", some, *parts)
+        rest = [[rule for rule in rules if rule.size == size] for rules in (useless, following, kept)]
+        yield _counted(name, some, *rest)
+    sizes = {rule.size for rule in useless}
+    for size, family in ((size, family) for size in sorted(sizes) for family in (*FAMILIES, OTHERS)):
+        some = [one for one in verified if _is_of(one[0], size, family)]
+        rest = [[rule for rule in rules if _is_of(rule, size, family)] for rules in (useless, following, kept)]
+        yield _counted(f"{family}, {size} operators", some, *rest)
+
+
+def _is_of(rule: Rule, size: int, family: str) -> bool:
+    return rule.size == size and family_of(rule) == family
 
 
 def family_of(rule: Rule) -> str:
@@ -135,12 +147,18 @@ def family_of(rule: Rule) -> str:
     return next((name for name, operators in FAMILIES.items() if found & operators), OTHERS)
 
 
-def _counted(name: str, verified: Sequence[tuple[Rule, Entry]], useless: Sequence[Rule], kept: Sequence[Rule]) -> str:
+def _counted(
+    name: str,
+    verified: Sequence[tuple[Rule, Entry]],
+    useless: Sequence[Rule],
+    following: Sequence[Rule],
+    kept: Sequence[Rule],
+) -> str:
     verdicts = Counter(entry["verdict"] for _, entry in verified)
     meant = sum(entry["verdict"] == "proved" and entry["engine"] == BY_MEANINGS for _, entry in verified)
-    proved = verdicts["proved"] - meant
-    counts = (len(verified) + len(useless), len(useless), proved, meant, verdicts["refuted"], verdicts["unknown"])
-    return _row((name, *counts, len(kept)))
+    suggested = len(verified) + len(useless) + len(following)
+    proved = (verdicts["proved"] - meant, meant, verdicts["refuted"], verdicts["unknown"])
+    return _row((name, suggested, len(useless), len(following), *proved, len(kept)))
 
 
 def unproved(entries: Sequence[Entry]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Makes the rule library anew: discovers candidates, proves them, and replaces rules/library.jsonl by what is left.
 
-All candidates of at most --max-ops operators a side are verified, and of those that have more, up to --useful-ops, the
-useful ones. What became of every candidate is written to docs/candidates.md.
+All candidates of at most --max-ops operators a side are verified; of those that have more, up to --useful-ops, the
+useful ones that do not follow from the rules so far. What became of every candidate is written to docs/candidates.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import candidates_page
@@ -37,39 +37,40 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=LIBRARY, help="the library to write [rules/library.jsonl]")
     parser.add_argument("--page", type=Path, default=candidates_page.PAGE, help="the page [docs/candidates.md]")
     options = parser.parse_args()
-    sizes = sorted({options.max_ops, max(options.max_ops, options.useful_ops)})
     with tempfile.TemporaryDirectory(dir=options.output.parent) as folder:
-        names = ("candidates.txt", "useless.txt", "library.jsonl", "verdicts")
-        candidates, useless, library, verdicts = (Path(folder, name) for name in names)
-        found = [Path(folder, f"candidates-{size}.txt") for size in sizes]
-        for size, file in zip(sizes, found, strict=True):
-            kept = ("--resume", str(options.resume / str(size))) if options.resume else ()
-            code = _run("generate", "--max-ops", str(size), "--jobs", options.jobs, *kept, "-o", str(file))
-            if code != 0:
-                return code
-        choose(found, candidates, useless)
-        code = _run("verify", str(candidates), "--jobs", options.jobs, "-o", str(library), "--json", said=verdicts)
-        if code not in (0, REFUTED):
-            return code
-        # Only a complete library takes the place of the old one.
-        proofs_path(library).replace(proofs_path(options.output))
-        library.replace(options.output)
-        told = [str(verdicts), "--useless", str(useless), "--library", str(options.output)]
-        return candidates_page.main([*told, "--output", str(options.page)])
+        return make(options, Path(folder))
 
 
-def choose(found: Sequence[Path], candidates: Path, useless: Path) -> None:
-    """Write all candidates of the first file and the useful others of the rest; those of no use go to a file apart.
+def make(options: argparse.Namespace, folder: Path) -> int:
+    """Make the library and the page, with drafts in a folder; only a complete library replaces the old one."""
+    candidates, larger, useless, first, library = (
+        folder / name for name in ("candidates", "larger", "useless", "first.jsonl", "library.jsonl")
+    )
+    enumerated = folder / "enumerated"
+    said = [folder / "verdicts", folder / "verdicts-larger"]
+    code = _generate(options, options.max_ops, candidates) or _verify(options, candidates, said[0], "-o", str(first))
+    if code == 0:
+        code = _generate(options, max(options.max_ops, options.useful_ops), enumerated)
+    if code == 0:
+        choose(candidates, enumerated, larger, useless, options.max_ops)
+        code = _verify(options, larger, said[1], "--given", str(first), "-o", str(library))
+    if code != 0:
+        return code
+    proofs_path(library).replace(proofs_path(options.output))
+    library.replace(options.output)
+    told = ["--useless", str(useless), "--library", str(options.output), "--output", str(options.page)]
+    return candidates_page.main([*map(str, said), *told])
 
-    Equations that a smaller enumeration finds are kept whatever they are good for.
-    """
+
+def choose(candidates: Path, enumerated: Path, larger: Path, useless: Path, max_ops: int) -> None:
+    """Tell what a larger enumeration found besides the candidates: what is small or useful, and what is neither."""
     builder = load_specs().builder()
-    first, *rest = (_equations(file, builder) for file in found)
-    others = {text: rule for file in rest for text, rule in file.items() if text not in first}
-    useful = {text for text, rule in others.items() if is_useful(rule, builder)}
-    _write(candidates, [*first, *(text for text in others if text in useful)])
-    _write(useless, (text for text in others if text not in useful))
-    print(f"{len(others)} larger candidates, {len(useful)} useful", file=sys.stderr)
+    known, found = (_equations(file, builder) for file in (candidates, enumerated))
+    others = {text: rule for text, rule in found.items() if text not in known}
+    chosen = {text for text, rule in others.items() if rule.size <= max_ops or is_useful(rule, builder)}
+    _write(larger, (text for text in others if text in chosen))
+    _write(useless, (text for text in others if text not in chosen))
+    print(f"{len(others)} larger candidates, {len(chosen)} useful", file=sys.stderr)
 
 
 def _equations(file: Path, builder: Builder) -> dict[str, Rule]:
@@ -78,6 +79,16 @@ def _equations(file: Path, builder: Builder) -> dict[str, Rule]:
 
 def _write(file: Path, equations: Iterable[str]) -> None:
     file.write_text("".join(f"{text}\n" for text in equations), encoding="utf-8")
+
+
+def _generate(options: argparse.Namespace, size: int, output: Path) -> int:
+    kept = ("--resume", str(options.resume / str(size))) if options.resume else ()
+    return _run("generate", "--max-ops", str(size), "--jobs", options.jobs, *kept, "-o", str(output))
+
+
+def _verify(options: argparse.Namespace, equations: Path, said: Path, *arguments: str) -> int:
+    code = _run("verify", str(equations), "--jobs", options.jobs, "--json", *arguments, said=said)
+    return 0 if code == REFUTED else code
 
 
 def _run(*arguments: str, said: Path | None = None) -> int:

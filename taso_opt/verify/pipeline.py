@@ -33,9 +33,17 @@ def examine_all(crew: Crew, questions: Sequence[Examine], progress: Progress = s
 
 
 def build_library(
-    crew: Crew, library: SpecLibrary, rules: Sequence[Rule], verdicts: Sequence[Verdict], progress: Progress = silent
+    crew: Crew,
+    library: SpecLibrary,
+    rules: Sequence[Rule],
+    verdicts: Sequence[Verdict],
+    progress: Progress = silent,
+    given: Sequence[Rule] = (),
 ) -> list[Rule]:
-    """The library that proved equations give: stated as generally as they hold, without the derivable ones."""
+    """The library that proved equations give: stated as generally as they hold, without the derivable ones.
+
+    What follows from given rules, which are not part of the result, is left out too.
+    """
     builder = library.builder()
     every = [(rule, verdict) for rule, verdict in zip(rules, verdicts, strict=True) if isinstance(verdict, Proved)]
     # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they are.
@@ -53,7 +61,7 @@ def build_library(
         if isinstance(form, Rule)
     ]
     # 3. Drop what smaller rules already give.
-    kept = prune(crew, [*widened, *by_meanings], progress)
+    kept = prune(crew, [*widened, *by_meanings], progress, given)
     # 4. Certify what is left.
     certified = _certified(crew, library, [rule for rule in kept if rule not in by_meanings], progress)
     meant += [_without_axioms(library, rule, by_meanings[rule]) for rule in kept if rule in by_meanings]

@@ -44,24 +44,30 @@ def test_every_candidate_that_is_not_proved_stands_with_its_counterexample_or_re
 def test_sizes_and_families_tell_how_many_equations_came_how_far(entries):
     builder = load_specs().builder()
     useless, kept = ([parse_rule(text, builder) for text in texts] for texts in ([USELESS], [PROVED]))
-    rows = list(candidates_page.what_is_kept(load_specs(), entries, useless, kept))
-    assert "| of 2 operators | 4 | 1 | 1 | 1 | 0 | 1 | 1 |" in rows
-    assert "| of 3 operators | 1 | 0 | 0 | 0 | 1 | 0 | 0 |" in rows
-    assert "| products, 2 operators | 1 | 0 | 1 | 0 | 0 | 0 | 1 |" in rows
-    assert "| element by element, 2 operators | 3 | 1 | 0 | 1 | 0 | 1 | 0 |" in rows
-    assert "| joins, splits and slices, 2 operators | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in rows
+    rows = list(candidates_page.what_is_kept(load_specs(), entries, useless, kept, kept))
+    assert "| of 2 operators | 5 | 1 | 1 | 1 | 1 | 0 | 1 | 1 |" in rows
+    assert "| of 3 operators | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 |" in rows
+    assert "| products, 2 operators | 2 | 0 | 1 | 1 | 0 | 0 | 0 | 1 |" in rows
+    assert "| element by element, 2 operators | 3 | 1 | 0 | 0 | 1 | 0 | 1 | 0 |" in rows
+    assert "| joins, splits and slices, 2 operators | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in rows
 
 
 def test_the_page_counts_what_was_left_out_and_the_library(tmp_path, capsys):
-    written = {"verdicts": {"verdicts": []}, "useless.txt": USELESS, "library.jsonl": ""}
+    empty, following = {"verdicts": []}, {"verdicts": [], "following": [MEANT]}
+    written = {"verdicts": empty, "more": following, "useless.txt": USELESS, "library.jsonl": ""}
     for name, content in written.items():
         (tmp_path / name).write_text(content if isinstance(content, str) else json.dumps(content))
     files = {
         option: str(tmp_path / name) for option, name in (("useless", "useless.txt"), ("library", "library.jsonl"))
     }
     told = [f"--{option}={file}" for option, file in files.items()]
-    assert candidates_page.main([str(tmp_path / "verdicts"), *told, f"--output={tmp_path / 'page.md'}"]) == 0
-    assert "| of 2 operators | 1 | 1 | 0 | 0 | 0 | 0 | 0 |" in (tmp_path / "page.md").read_text()
+    assert (
+        candidates_page.main(
+            [str(tmp_path / "verdicts"), str(tmp_path / "more"), *told, f"--output={tmp_path / 'page.md'}"]
+        )
+        == 0
+    )
+    assert "| of 2 operators | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 0 |" in (tmp_path / "page.md").read_text()
     assert "0 candidates: 0 proved, 0 refuted, 0 unknown; 0 rules; see" in capsys.readouterr().err
 
 

@@ -8,6 +8,7 @@ from pages import ROOT
 
 SMALL = "Relu(Relu(x)) = Relu(x) where x[*b]"
 TURNED = "Transpose(Relu(x); perm=(-1, -2)) = Relu(Transpose(x; perm=(-1, -2))) where x[*b, m, n]"
+OTHER_TURN = "Tanh(Transpose(x; perm=(-1, -2))) = Transpose(Tanh(x); perm=(-1, -2)) where x[*b, m, n]"
 REORDERED = "Add(Sub(x, y), z) = Sub(Add(z, x), y) where x[*b], y[*b], z[*b]"
 SHORTER = "Relu(Relu(Relu(x))) = Relu(x) where x[*b]"
 
@@ -29,18 +30,13 @@ def test_a_small_library_is_discovered_proved_and_written_with_its_proofs(tmp_pa
     ]
 
 
-def test_all_small_candidates_are_chosen_and_only_the_useful_larger_ones(tmp_path):
-    small, larger, chosen, useless = (tmp_path / name for name in ("small", "larger", "chosen", "useless"))
-    small.write_text(f"{TURNED}\n{SMALL}\n")
-    larger.write_text(f"{SMALL}\n{TURNED}\n{REORDERED}\n{SHORTER}\n")
-    make_rules.choose([small, larger], chosen, useless)
-    assert [line.partition(" where ")[0].count("Relu") for line in chosen.read_text().splitlines()] == [2, 3, 4]
-    assert useless.read_text().splitlines() == [REORDERED]
-
-
-def test_without_larger_candidates_none_is_left_out(tmp_path):
-    small, chosen, useless = (tmp_path / name for name in ("small", "chosen", "useless"))
-    small.write_text(f"{TURNED}\n{SMALL}\n")
-    make_rules.choose([small], chosen, useless)
-    assert len(chosen.read_text().splitlines()) == 2
+def test_of_a_larger_enumeration_what_is_small_or_useful_is_chosen(tmp_path):
+    files = candidates, enumerated, larger, useless = [tmp_path / name for name in ("known", "found", "larger", "rest")]
+    candidates.write_text(f"{SMALL}\n{TURNED}\n")
+    enumerated.write_text(f"{SMALL}\n{OTHER_TURN}\n{REORDERED}\n{SHORTER}\n")
+    make_rules.choose(*files, max_ops=2)
+    assert larger.read_text().splitlines() == [OTHER_TURN, REORDERED, SHORTER]
     assert useless.read_text() == ""
+    make_rules.choose(*files, max_ops=1)
+    assert larger.read_text().splitlines() == [SHORTER]
+    assert useless.read_text().splitlines() == [OTHER_TURN, REORDERED]
