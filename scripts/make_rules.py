@@ -70,7 +70,7 @@ def choose(candidates: Path, enumerated: Path, larger: Path, useless: Path, max_
     chosen = {text for text, rule in others.items() if rule.size <= max_ops or is_useful(rule, builder)}
     _write(larger, (text for text in others if text in chosen))
     _write(useless, (text for text in others if text not in chosen))
-    print(f"{len(others)} larger candidates, {len(chosen)} useful", file=sys.stderr)
+    print(f"{len(others)} more candidates, {len(chosen)} of them small or useful", file=sys.stderr)
 
 
 def _equations(file: Path, builder: Builder) -> dict[str, Rule]:
