@@ -1,6 +1,9 @@
 """An interrupted generation goes on from what it left; a folder with anything else is refused in one line."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -59,6 +62,14 @@ def test_a_line_that_was_cut_off_is_done_again(made, tmp_path):
     told = []
     assert made(lambda *step: told.append(step), resume=tmp_path) == whole
     assert told[0][:2] == ("enumerate", 2)
+
+
+def test_another_process_goes_on_whatever_order_its_sets_have(tmp_path):
+    command = [sys.executable, "-m", "taso_opt", "generate", "--operators", "Add", "--pools", "grouped,pooled batch"]
+    options = ["--max-ops", "1", "--jobs", "1", "--resume", str(tmp_path)]
+    for seed in "123":
+        done = subprocess.run([*command, *options], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("changes", "name"), [
