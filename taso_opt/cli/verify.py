@@ -31,6 +31,9 @@ UNKNOWN = 5
 @click.option("--strict", is_flag=True, help="Exit with 5 when an equation is neither proved nor refuted.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the library that the proved rules give.")
 @click.option(
+    "--given", type=click.Path(path_type=Path), help="With -o, a library to add to: what follows from it is left out."
+)
+@click.option(
     "--jobs", type=click.IntRange(1, 1024), default=os.cpu_count() or 1, help="Processes [one for each core]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -41,6 +44,7 @@ def command(
     axioms: bool,
     strict: bool,
     output: Path | None,
+    given: Path | None,
     jobs: int,
     as_json: bool,
     junit: Path | None,
@@ -55,18 +59,20 @@ def command(
     meanings of the operators: exit code 1 names each that is not.
     """
     if axioms:
-        if check or strict or files or output is not None or junit is not None:
+        if check or strict or files or output is not None or given is not None or junit is not None:
             raise UsageError("expected --axioms alone or with --json, found more")
         return _axioms(as_json)
     if check and (output is not None or strict):
         raise UsageError("expected --check alone, found it with --output or --strict")
+    if given is not None and output is None:
+        raise UsageError("expected --output beside --given, found --given alone")
     if not files and not check:
         raise UsageError("expected a FILE of equations, or --check or --axioms, found none of them")
     if len(files) > 1 and (as_json or output is not None or junit is not None):
         raise UsageError(f"expected one FILE with --json, --junit or --output, found {len(files)}")
     if check:
         return max(_check(file, jobs, as_json, junit) for file in files or (None,))
-    codes = {_verify(file, output, strict, jobs, as_json, junit) for file in files}
+    codes = {_verify(file, output, given, strict, jobs, as_json, junit) for file in files}
     return REFUTED if REFUTED in codes else max(codes)
 
 
@@ -126,42 +132,51 @@ def _check_document(result: CheckResult) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "followed": result.followed, "failures": failures}
 
 
-def _verify(file: Path, output: Path | None, strict: bool, jobs: int, as_json: bool, junit: Path | None) -> int:
+def _verify(
+    file: Path, output: Path | None, given: Path | None, strict: bool, jobs: int, as_json: bool, junit: Path | None
+) -> int:
     from taso_opt.cli.continuous import report, verdict_cases
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
-    from taso_opt.spec.rule_file import read_equations, write_rules
+    from taso_opt.spec.rule_file import read_equations, read_rules, write_rules
     from taso_opt.verify.crew import Crew
     from taso_opt.verify.pipeline import build_library, examine_all
     from taso_opt.verify.proofs import write_proofs
+    from taso_opt.verify.prune import underived
     from taso_opt.verify.verdict import Refuted, Unknown
     from taso_opt.verify.worker import Examine
 
     library = load_specs()
-    equations = read_equations(file, library.builder())
-    rules = [rule for _, rule in equations]
+    every = read_equations(file, library.builder())
+    known = tuple(read_rules(given, library.builder())) if given is not None else ()
     kept = None
     with stderr_progress() as progress, Crew(jobs) as crew:
+        left = set(underived(crew, [rule for _, rule in every], known, progress)) if known else None
+        equations = [one for one in every if left is None or one[1] in left]
+        rules = [rule for _, rule in equations]
         verdicts = examine_all(crew, [Examine(rule, infer=True) for rule in rules], progress)
         if output is not None:
-            kept = build_library(crew, library, rules, verdicts, progress)
+            kept = [*known, *build_library(crew, library, rules, verdicts, progress, known)]
             write_rules(output, kept)
             write_proofs(output, library, kept)
     report(verdict_cases(equations, verdicts, strict), junit)
+    following = [rule for _, rule in every if left is not None and rule not in left]
     if as_json:
-        click.echo(json.dumps(_document(equations, verdicts, kept), indent=2))
+        click.echo(json.dumps(_document(equations, verdicts, kept, following), indent=2))
     else:
-        echo_lines(_text(rules, verdicts, kept))
+        echo_lines(_text(rules, verdicts, kept, following))
     if any(isinstance(verdict, Refuted) for verdict in verdicts):
         return REFUTED
     return UNKNOWN if strict and any(isinstance(verdict, Unknown) for verdict in verdicts) else 0
 
 
-def _text(rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None) -> list[str]:
+def _text(
+    rules: Sequence[Rule], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None, following: Sequence[Rule]
+) -> list[str]:
     from taso_opt.spec.text import format_rule
     from taso_opt.verify.verdict import Proved, Refuted, Unknown
 
-    lines = []
+    lines = [f"follows     {format_rule(rule)}" for rule in following]
     for rule, verdict in zip(rules, verdicts, strict=True):
         match verdict:
             case Proved(fp_class=found, conditions=conditions):
@@ -182,7 +197,10 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
 
 
 def _document(
-    equations: Sequence[tuple[int, Rule]], verdicts: Sequence[Verdict], kept: Sequence[Rule] | None
+    equations: Sequence[tuple[int, Rule]],
+    verdicts: Sequence[Verdict],
+    kept: Sequence[Rule] | None,
+    following: Sequence[Rule],
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -193,4 +211,6 @@ def _document(
         for (line, rule), verdict in zip(equations, verdicts, strict=True)
     ]
     document = {"schema_version": SCHEMA_VERSION, "verdicts": entries, "summary": _counts(verdicts)}
+    if following:
+        document["following"] = [format_rule(rule) for rule in following]
     return document if kept is None else {**document, "library_rules": len(kept)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from taso_opt.core.dims import Dim, Size, bind, parse_dim
@@ -54,6 +54,6 @@ class TensorType:
         return f"[{', '.join(map(str, self.shape))}]"
 
 
-def parse_scheme(text: str) -> TensorType:
+def parse_scheme(text: str, size: Callable[[str], Dim] = parse_dim) -> TensorType:
     """Read the type of a rule variable from sizes parted by blanks or commas: `*b m k`; ValueError when malformed."""
-    return TensorType(REAL, tuple(parse_dim(part) for part in text.replace(",", " ").split()))
+    return TensorType(REAL, tuple(size(part) for part in text.replace(",", " ").split()))

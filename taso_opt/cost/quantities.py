@@ -22,7 +22,7 @@ UNKNOWN_ITEM_BYTES = 4
 
 def unit_flops(unit: Unit, builder: Builder) -> float:
     """Floating-point operations of a unit: two a multiplication in products, else one an element."""
-    return float(sum(_flops(member, builder) for member in unit.members if isinstance(member, Apply)))
+    return float(sum(term_flops(member, builder) for member in unit.members if isinstance(member, Apply)))
 
 
 def result_bytes(unit: Unit, builder: Builder) -> float:
@@ -91,7 +91,8 @@ def _owner(term: Term) -> Term:
             return term
 
 
-def _flops(term: Apply, builder: Builder) -> int:
+def term_flops(term: Apply, builder: Builder) -> int:
+    """Floating-point operations of one operator: two a multiplication in products, else one an element."""
     if term.operator in MOVES or term.operator == OPAQUE:
         return 0
     results = sum(kind.elements or 0 for kind in builder.types(term))

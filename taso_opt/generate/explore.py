@@ -11,6 +11,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.generate.enumerate import Effort, TooLarge, enumerate_terms
 from taso_opt.generate.level import Batch, Level, Range, evaluate
 from taso_opt.generate.moves import Shard
+from taso_opt.generate.quotients import parse_size
 from taso_opt.generate.reduce import reduced
 from taso_opt.generate.settings import PoolStats
 from taso_opt.generate.sketch import rule_of, shape_of
@@ -99,5 +100,8 @@ def unpacked(values: Any, builder: Builder) -> Explored:
     stats = dict(values["stats"])
     levels = tuple((int(terms), int(classes)) for terms, classes in stats.pop("levels"))
     stats["dropped"] = Counter({str(reason): int(count) for reason, count in stats["dropped"].items()})
-    found = [Sketched(str(shape), tuple(leaves), parse_rule(text, builder)) for shape, leaves, text in values["found"]]
+    found = (
+        Sketched(str(shape), tuple(leaves), parse_rule(text, builder, parse_size))
+        for shape, leaves, text in values["found"]
+    )
     return Explored(PoolStats(levels=levels, **stats), tuple(found))

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial, reduce
 from hashlib import blake2b
 from operator import add
@@ -108,9 +108,15 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
 
 
 def _digest(work: Sequence[Shard]) -> str:
-    """A name for a list of shards, by all that they are made of."""
-    text = "\n".join(repr((one.pool, one.variables, sorted(one.operators), one.mode)) for one in work)
+    """A name for a list of shards, by all that they are made of, the same in every process."""
+    text = "\n".join(repr((_stated(one.pool), one.variables, sorted(one.operators), one.mode)) for one in work)
     return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _stated(pool: Pool) -> tuple[Any, ...]:
+    """All that a pool is made of; sets have another order in every process."""
+    values = (getattr(pool, field.name) for field in fields(pool))
+    return tuple(sorted(value) if isinstance(value, frozenset) else value for value in values)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from taso_opt.core.rule import Certificate, Rule
 from taso_opt.core.term import Apply, Item, Term, children, postorder
+from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.renaming import Renaming, correspondences
 from taso_opt.spec.builder import Builder
 
@@ -38,7 +39,10 @@ def twins(rules: Iterable[Rule], builder: Builder) -> Iterator[tuple[Rule, Rule]
             elif parts == {1}:
                 seconds[_key(rule.source[0]), _key(rule.target[0])].append(rule)
     for rule in firsts:
-        source, target = (_other_part(side[0], builder) for side in (rule.source, rule.target))
+        try:
+            source, target = (_other_part(side[0], builder) for side in (rule.source, rule.target))
+        except TypeMismatch:  # a second part has another size, and what is done to the first does not fit it
+            continue
         for twin in seconds[_key(source), _key(target)]:
             if _says(twin, source, target, builder):
                 yield rule, twin

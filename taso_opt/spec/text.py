@@ -8,11 +8,11 @@ Relu(Mul(x, s)) = Mul(Relu(x), s) where x[*b], s[] and s >= 0
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from fractions import Fraction
 
 from taso_opt.core.condition import ALL_BOUNDS, Condition
-from taso_opt.core.dims import parse_dim
+from taso_opt.core.dims import Dim, parse_dim
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, variables
@@ -51,15 +51,18 @@ def format_term(term: Term) -> str:
             return f"{operator}({operands}; {settings})" if settings else f"{operator}({operands})"
 
 
-def parse_rule(text: str, builder: Builder) -> Rule:
-    """Read what `format_rule` writes, checking types; RuleError says where the text is wrong."""
+def parse_rule(text: str, builder: Builder, size: Callable[[str], Dim] = parse_dim) -> Rule:
+    """Read what `format_rule` writes, checking types; RuleError says where the text is wrong.
+
+    `size` reads one size of a variable and raises ValueError on anything else.
+    """
     if len(text) > MAX_LENGTH:
         raise RuleError(f"expected an equation of at most {MAX_LENGTH} characters, found {len(text)}")
     equation, separator, types = text.partition(" where ")
     if not separator:
         raise RuleError(f"expected ' where ' and the types of the variables after the equation, found {text[:80]!r}")
     types, *said = types.split(" and ")
-    typed = _variables(types)
+    typed = _variables(types, size)
     conditions = read_conditions(said, typed)
     parser = _Parser(equation, typed, builder)
     try:
@@ -99,14 +102,14 @@ def format_attribute(value: Attribute) -> str:
     return repr(value) if isinstance(value, float) else f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _variables(types: str) -> dict[str, Var]:
+def _variables(types: str, size: Callable[[str], Dim]) -> dict[str, Var]:
     found: dict[str, Var] = {}
     end = 0
     for match in re.finditer(r"\s*([A-Za-z_]\w*)\[([^\]]*)\]\s*(?:,|$)", types):
         if match.start() != end or match[1] in found:
             break
         try:
-            found[match[1]] = Var(match[1], parse_scheme(match[2]))
+            found[match[1]] = Var(match[1], parse_scheme(match[2], size))
         except ValueError as error:
             raise RuleError(f"{error} in the types {types[:80]!r}") from error
         end = match.end()

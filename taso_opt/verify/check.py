@@ -13,6 +13,7 @@ from taso_opt.spec.rule_file import Record, library_bytes, proof_bytes, read_rec
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.checker.proofs import check_proofs
 from taso_opt.verify.crew import Crew
+from taso_opt.verify.definitions import ENGINE as BY_MEANINGS
 from taso_opt.verify.explain import statements
 from taso_opt.verify.index_functions.axioms import prove_axioms
 from taso_opt.verify.pipeline import Progress, examine_all, silent
@@ -165,6 +166,8 @@ def _verdict_problem(record: Record, verdict: Verdict) -> str | None:
             return f"its proof is lost: {reason}"
         case Proved(from_recorded=False):
             return "its certificate was changed: the recorded axioms do not prove it, others do"
+        case Proved(engine=found) if (found == BY_MEANINGS) != (record.certificate.engine == BY_MEANINGS):
+            return f"its certificate was changed: it is proved by {found}, not by {record.certificate.engine}"
         case Proved(fp_class=found) if found != record.fp_class:
             return f"its floating-point class was changed: expected {found}, found {record.fp_class}"
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from taso_opt.core.rule import FpClass, Rule
 from taso_opt.spec.builder import Builder
@@ -63,19 +63,39 @@ def examine(
         return _judged(rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE)
     if is_definitional(builder, rule):
         return _judged(rule, prove_definition(builder, rule), evaluated, DEFINITION_ENGINE)
-    reason = None if proved else "no axioms are recorded" if axioms is None else prover.prove(rule, axioms)
-    recorded = reason is None
-    if reason is not None:
-        reason = prover.prove(rule)
+    found = _proof(builder, prover, rule, axioms, proved)
     if isinstance(evaluated, Counterexample):
-        if reason is None:
-            raise _contradiction(prover, rule, evaluated)
+        if isinstance(found, _Proof):
+            raise _contradiction(prover, rule, evaluated, found.engine)
         return _refuted(builder, rule, evaluated)
-    if reason is not None:
-        return Unknown(reason)
+    if not isinstance(found, _Proof):
+        if prove_definition(builder, rule) is not None:
+            return Unknown(found)
+        # Meanings say more than axioms do, of broadcasting above all; a certificate of theirs names no axiom.
+        found = _Proof(not axioms, DEFINITION_ENGINE)
     if evaluated == 0:
         return Unknown("a proof exists, but no small sizes were found at which the operands fit")
-    return Proved(recorded, ENGINE, evaluated, floating_point_class(builder, rule))
+    return Proved(found.from_recorded, found.engine, evaluated, floating_point_class(builder, rule))
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """By what an equation was proved, and whether the axioms that its certificate names were enough."""
+
+    from_recorded: bool
+    engine: str
+
+
+def _proof(builder: Builder, prover: Prover, rule: Rule, axioms: Collection[str] | None, proved: bool) -> _Proof | str:
+    """A proof from the recorded axioms, or from all; else why there is none. Without axioms the meanings come first."""
+    if proved:
+        return _Proof(True, ENGINE)
+    if axioms is not None and not axioms and prove_definition(builder, rule) is None:
+        return _Proof(True, DEFINITION_ENGINE)
+    if axioms and prover.prove(rule, axioms) is None:
+        return _Proof(True, ENGINE)
+    reason = prover.prove(rule)
+    return _Proof(False, ENGINE) if reason is None else reason
 
 
 def _refuted(builder: Builder, rule: Rule, found: Counterexample) -> Verdict:
@@ -106,8 +126,8 @@ def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:
     return evaluated > 0
 
 
-def _contradiction(prover: Prover, rule: Rule, found: Counterexample) -> Contradiction:
-    axioms = ", ".join(prover.axioms_used(rule))
+def _contradiction(prover: Prover, rule: Rule, found: Counterexample, engine: str = ENGINE) -> Contradiction:
+    axioms = ", ".join(prover.axioms_used(rule)) if engine == ENGINE else engine
     return Contradiction(
         f"expected proof and evaluation to agree, found a proof from {axioms} of {format_rule(rule)} although {found}"
     )

@@ -11,6 +11,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import read_conditions
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
+from taso_opt.verify.definitions import ENGINE as BY_MEANINGS
 from taso_opt.verify.prune import prune
 from taso_opt.verify.scalar_rules import is_enumerated, rests_on_meanings
 from taso_opt.verify.verdict import Proved, Unknown, Verdict
@@ -34,9 +35,17 @@ def examine_all(crew: Crew, questions: Sequence[Examine], progress: Progress = s
 
 
 def build_library(
-    crew: Crew, library: SpecLibrary, rules: Sequence[Rule], verdicts: Sequence[Verdict], progress: Progress = silent
+    crew: Crew,
+    library: SpecLibrary,
+    rules: Sequence[Rule],
+    verdicts: Sequence[Verdict],
+    progress: Progress = silent,
+    given: Sequence[Rule] = (),
 ) -> list[Rule]:
-    """The library that proved equations give: stated as generally as they hold, without the derivable ones."""
+    """The library that proved equations give: stated as generally as they hold, without the derivable ones.
+
+    What follows from given rules, which are not part of the result, is left out too.
+    """
     builder = library.builder()
     every = [
         (rule.under(_conditions(rule, verdict)), verdict)
@@ -45,29 +54,34 @@ def build_library(
     ]
     # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they
     #    are, under the weakest conditions.
-    meant = {
-        rule: replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
-        for rule, verdict in _weakened(crew, every)
-        if rests_on_meanings(builder, rule)
-    }
-    found = [rule for rule in meant if is_enumerated(builder, rule)]
-    # 2. Weaken the preconditions of the others.
-    proved = [rule for rule, _ in every if not rests_on_meanings(builder, rule)]
+    weakened = _weakened(crew, every)
+    meant = [_without_axioms(library, rule, verdict) for rule, verdict in weakened if rests_on_meanings(builder, rule)]
+    # 2. Weaken the preconditions of what follows from axioms; where only the meanings give a rule it stays as it is.
+    others = [(rule, verdict) for rule, verdict in every if not rests_on_meanings(builder, rule)]
+    proved = [rule for rule, verdict in others if verdict.engine != BY_MEANINGS]
+    by_meanings = {rule: verdict for rule, verdict in others if verdict.engine == BY_MEANINGS}
+    widened = _widened(crew, proved, progress)
+    # 3. Drop what smaller rules already give. What rests on meanings may follow from what axioms prove, not the other
+    #    way round: a detour through padding is no way that a search takes.
+    kept = prune(crew, [*widened, *by_meanings], progress, given)
+    found = {rule for rule in meant if is_enumerated(builder, rule)}
+    left = set(prune(crew, found, progress, [*given, *kept]))
+    # 4. Certify what is left.
+    certified = _certified(crew, library, [rule for rule in kept if rule not in by_meanings], progress)
+    only = [_without_axioms(library, rule, by_meanings[rule]) for rule in kept if rule in by_meanings]
+    return [*certified, *(rule for rule in meant if rule in left or rule not in found), *only]
+
+
+def _widened(crew: Crew, proved: Sequence[Rule], progress: Progress) -> list[Rule]:
+    """The rules under types no narrower than they have to be."""
     questions = [Widen(rule) for rule in proved]
     answers = crew.ask_all(questions, lambda done: progress(f"widened {done} of {len(questions)} rules"))
-    widened = [
+    return [
         form
         for rule, answer in zip(proved, answers, strict=True)
         for form in (answer if isinstance(answer, tuple) else (rule,))
         if isinstance(form, Rule)
     ]
-    # 3. Drop what smaller rules already give. What rests on meanings may follow from what axioms prove, not the other
-    # way round: a detour through padding is no way that a search takes.
-    kept = prune(crew, widened, progress)
-    left = set(prune(crew, found, progress, kept))
-    # 4. Certify what is left.
-    certified = _certified(crew, library, kept, progress)
-    return [*certified, *(rule for one, rule in meant.items() if one in left or one not in found)]
 
 
 def _conditions(rule: Rule, verdict: Proved) -> tuple[Condition, ...]:
@@ -101,9 +115,16 @@ def renewed(
         elif verdict.from_recorded and axioms is not None:
             certificate = Certificate(axioms, verdict.engine, library.digest)
             kept.append(replace(rule, fp_class=verdict.fp_class, certificate=certificate))
+        elif verdict.engine == BY_MEANINGS:
+            kept.append(_without_axioms(library, rule, verdict))
         else:
             kept += _certified(crew, library, [rule], silent)
     return kept, lost
+
+
+def _without_axioms(library: SpecLibrary, rule: Rule, verdict: Proved) -> Rule:
+    """A rule that the meanings of its operators give, with its certificate."""
+    return replace(rule, fp_class=verdict.fp_class, certificate=Certificate((), verdict.engine, library.digest))
 
 
 def _certified(crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress) -> list[Rule]:

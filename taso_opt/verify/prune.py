@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from taso_opt.core.dims import Size
 from taso_opt.core.rule import Rule
@@ -30,24 +31,80 @@ from taso_opt.verify.worker import Derive, Learn
 
 Progress = Callable[[str], None]
 
+CHUNK = 250
+"""Equations that one process derives in a row. Fixed, so that what a solver has learnt never depends on the jobs."""
+
 
 def prune(
-    crew: Crew, rules: Iterable[Rule], progress: Progress = lambda message: None, known: Sequence[Rule] = ()
+    crew: Crew, rules: Iterable[Rule], progress: Progress = lambda message: None, given: Sequence[Rule] = ()
 ) -> list[Rule]:
-    """The rules that do not follow from smaller ones among them or from those that are known, in order of size."""
-    known = [rule for rule in known if not _makes_something_up(rule)]
-    merges, laws = ([one for one in known if (len(one.source) > 1) == merge] for merge in (True, False))
+    """The rules that follow neither from smaller ones among them nor from given ones, in order of size."""
     ordered = sorted({format_rule(rule): rule for rule in rules}.values(), key=_order)
-    several = [rule for rule in ordered if len(rule.source) > 1]
-    single = [rule for rule in ordered if len(rule.source) == 1]
+    (single, several), (others, merges) = (
+        _parted(ordered),
+        _parted(one for one in given if not _makes_something_up(one)),
+    )
     # 1. Merges among themselves, so that step 2 has them instead of their halves.
-    several = _Pruning(crew, _without_undoing(merges), progress).kept(several)
+    several = _Pruning(crew, _without_undoing([*others, *merges]), progress).kept(several)
     # 2. Rules with one output.
-    sharing = [rule for rule in _without_undoing([*merges, *several]) if _shares(rule)]
-    single = _Pruning(crew, [*laws, *sharing], progress).kept(single)
+    single = _Pruning(crew, _for_one_output(others, [*merges, *several]), progress).kept(single)
     # 3. Merges that rules with one output turn into others.
-    several = _Pruning(crew, _without_undoing([*merges, *laws, *single]), progress).kept(several)
+    several = _Pruning(crew, _without_undoing([*others, *single, *merges]), progress).kept(several)
     return single + several
+
+
+def underived(
+    crew: Crew, rules: Sequence[Rule], given: Sequence[Rule], progress: Progress = lambda message: None
+) -> list[Rule]:
+    """The equations, proved or not, that given rules leave open; what follows from them needs no proof of its own."""
+    others, merges = _parted(given)
+    single, several = _parted(rules)
+    pieces = [(_for_one_output(others, merges), piece) for piece in _pieces(single)]
+    pieces += [(_without_undoing([*others, *merges]), piece) for piece in _pieces(several)]
+    left: set[Rule] = set()
+    done = 0
+    for (_, piece), found in zip(pieces, crew.threads.map(partial(_open, crew), pieces), strict=True):
+        left.update(found)
+        done += len(piece)
+        progress(f"derived {done} of {len(rules)} equations, {len(left)} left")
+    return [rule for rule in rules if rule in left]
+
+
+def _open(crew: Crew, piece: tuple[Sequence[Rule], Sequence[Rule]]) -> list[Rule]:
+    """Those of some equations that do not follow from laws."""
+    laws, rules = piece
+    left: list[Rule] = []
+    learnt = False
+    with crew.child() as child:
+        for rule in rules:
+            try:
+                if not learnt:
+                    child.ask(Learn(tuple(laws), afresh=True))
+                    learnt = True
+                if child.ask(Derive(rule)):
+                    continue
+            except Stopped:
+                learnt = False  # the next process has to learn everything again
+            left.append(rule)
+    return left
+
+
+def _pieces(rules: Sequence[Rule]) -> list[Sequence[Rule]]:
+    return [rules[start : start + CHUNK] for start in range(0, len(rules), CHUNK)]
+
+
+def _parted(rules: Iterable[Rule]) -> tuple[list[Rule], list[Rule]]:
+    """Rules with one output, and those with several."""
+    found: tuple[list[Rule], list[Rule]] = ([], [])
+    for rule in rules:
+        found[len(rule.source) > 1].append(rule)
+    return found
+
+
+def _for_one_output(single: Sequence[Rule], several: Sequence[Rule]) -> list[Rule]:
+    """What a rule with one output may follow from."""
+    shared = [rule for rule in _without_undoing(several) if _shares(rule)]
+    return [*shared, *(rule for rule in single if not _makes_something_up(rule))]
 
 
 @dataclass(frozen=True)

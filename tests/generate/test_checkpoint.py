@@ -1,6 +1,9 @@
 """An interrupted generation goes on from what it left; a folder with anything else is refused in one line."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -9,6 +12,7 @@ from taso_opt.generate import GenerateSettings, generate
 from taso_opt.generate.checkpoint import FILE
 from taso_opt.generate.families import POOLS
 from taso_opt.generate.pipeline import jobs_of, memory_share
+from taso_opt.generate.quotients import parse_size
 from taso_opt.spec.text import format_rule
 
 GIB = 1 << 30
@@ -59,6 +63,35 @@ def test_a_line_that_was_cut_off_is_done_again(made, tmp_path):
     told = []
     assert made(lambda *step: told.append(step), resume=tmp_path) == whole
     assert told[0][:2] == ("enumerate", 2)
+
+
+def test_another_process_goes_on_whatever_order_its_sets_have(tmp_path):
+    command = [sys.executable, "-m", "taso_opt", "generate", "--operators", "Add", "--pools", "grouped,pooled batch"]
+    options = ["--max-ops", "1", "--jobs", "1", "--resume", str(tmp_path)]
+    for seed in "123":
+        done = subprocess.run([*command, *options], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_equations_about_images_behind_strided_windows_are_read_back(library, tmp_path):
+    pools = [pool for pool in POOLS if pool.name == "merged images"]
+    settings = GenerateSettings(operators=("Conv", "Concat", "Split"), max_ops=3, jobs=1, resume=tmp_path)
+    first = generate(library, settings, pools=pools)
+    assert "floor((" in (tmp_path / FILE).read_text()
+    assert generate(library, settings, pools=pools) == first
+
+
+@pytest.mark.parametrize(
+    "text", ["n", "n+p", "floor((h-3)/(2))+1", "2*floor((h)/(s_h))", "floor((floor((h-3)/(2))+w-2)/(n+p))", "*b", "7"]
+)
+def test_sizes_with_quotients_read_back(text):
+    assert str(parse_size(text)) == text
+
+
+@pytest.mark.parametrize("text", ["floor((h-3)/(2)", "floor((h-)/(2))", "floor()", "n)", "floor((h)/(n))m", ""])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(ValueError, match="expected"):
+        parse_size(text)
 
 
 @pytest.mark.parametrize(("changes", "name"), [

@@ -50,6 +50,12 @@ def test_without_a_twin_that_says_as_much_there_is_no_pair(op, twin):
     assert list(paired(rules, op)) == []
 
 
+def test_a_rule_that_makes_no_sense_of_the_other_part_has_no_pair(op):
+    first = f"Sub(Split(x; {CUT})[0], Sub(Split(x; {CUT})[0], y)) = Sub(y, Split(Sub(x, x); {CUT})[0])"
+    rules = [parse_rule(f"{first} where x[*b, k+n, m], y[*b, k, m]", op), parse_rule(SECOND, op)]
+    assert list(paired(rules, op)) == []
+
+
 def test_the_sums_of_all_parts_become_the_parts_of_one_sum(op):
     rules = RuleSet(tuple(parse_rule(text, op) for text in (FIRST, SECOND)))
     wholes = [tensor(Var, name, 6, 4) for name in "ab"]

@@ -1,6 +1,6 @@
 from taso_opt.spec.text import parse_rule
 from taso_opt.verify.crew import Crew
-from taso_opt.verify.prune import prune
+from taso_opt.verify.prune import prune, underived
 
 ASSOCIATIVE = "Add(x, Add(y, z)) = Add(Add(x, y), z) where x[*a], y[*a], z[*a]"
 FOUR = "Add(Add(x, y), Add(z, w)) = Add(Add(x, z), Add(y, w)) where x[*a], y[*a], z[*a], w[*a]"
@@ -41,3 +41,29 @@ def test_merges_stay_although_the_laws_of_split_derive_them_but_their_consequenc
     undone = f"{UNDONE} where x[m, n], y[m, p]"
     texts = (undone, CUT_RELU, MERGED_RELU, MERGED, CONTINUED, INSTANCE)
     assert kept(library, *texts) == [undone, CUT_RELU, MERGED_RELU, MERGED]
+
+
+def open_ones(library, given, *texts):
+    builder = library.builder()
+    rules = [parse_rule(text, builder) for text in texts]
+    with Crew(2) as crew:
+        left = underived(crew, rules, [parse_rule(text, builder) for text in given])
+    return [text for text, rule in zip(texts, rules, strict=True) if rule in left]
+
+
+FALSE = "Relu(Add(x, y)) = Add(Relu(x), Relu(y)) where x[*a], y[*a]"
+FALSE_MERGE = f"(Relu(x), Relu(y)) = {parts('Tanh(Concat(x, y; axis=-1))')} where x[m, n], y[m, p]"
+
+
+def test_what_given_rules_leave_open_is_told_for_equations_that_nobody_has_proved(library):
+    given = (ASSOCIATIVE, IDEMPOTENT, CUT_RELU, MERGED, f"{UNDONE} where x[m, n], y[m, p]")
+    texts = (FOUR, FALSE, THREE, SPECIAL, CONTINUED, FALSE_MERGE, MERGED_RELU)
+    assert open_ones(library, given, *texts) == [FALSE, FALSE_MERGE, MERGED_RELU]
+    assert open_ones(library, (), *texts) == list(texts)
+
+
+def test_given_rules_are_used_and_not_repeated(library):
+    builder = library.builder()
+    rules, given = ([parse_rule(text, builder) for text in texts] for texts in ([FOUR, THREE, MERGED], [ASSOCIATIVE]))
+    with Crew(1) as crew:
+        assert prune(crew, rules, given=given) == [rules[1], rules[2]]
