@@ -38,7 +38,11 @@ def _numbers(graph: GraphProto) -> Iterator[tuple[str, float]]:
     for scope in _graphs(graph):
         tensors = [(tensor.name, tensor) for tensor in scope.initializer]
         constants = [node for node in scope.node if node.op_type == "Constant" and len(node.output) == 1]
-        tensors += [(node.output[0], one.t) for node in constants for one in node.attribute if one.HasField("t")]
+        for name, attribute in ((node.output[0], one) for node in constants for one in node.attribute):
+            if attribute.name == "value":
+                tensors.append((name, attribute.t))
+            elif attribute.name in ("value_int", "value_float"):
+                yield name, float(attribute.i if attribute.name == "value_int" else attribute.f)
         for name, tensor in tensors:
             number = _number(tensor)
             if number is not None:

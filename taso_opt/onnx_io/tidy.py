@@ -20,7 +20,7 @@ from taso_opt.onnx_io.load import one_line
 from taso_opt.onnx_io.randomness import RANDOM, unseeded_count
 from taso_opt.onnx_io.scopes import all_tensors, bodies
 from taso_opt.onnx_io.skeleton import FIRST_IR_WITH_DEFAULTS, overridable_inputs
-from taso_opt.onnx_io.tidy_reach import reshapes_of_sizes
+from taso_opt.onnx_io.tidy_reach import misleading_values
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -29,7 +29,13 @@ MOST_BYTES = 128 << 20
 """Of the model file: each round of the clean-up copies it several times."""
 
 MOST_ROUNDS = 8
-"""An If that is decided can decide another one within its body in the next round."""
+"""What is a constant after one round need not be hidden from the library in the next."""
+
+LONGEST_DROPOUT = 2
+"""Inputs without which it cannot be in training; then it does nothing."""
+
+MOST_PASSES = 256
+"""The library types the values of a branch only in the pass after the one that put it in place of its If."""
 
 MOST_FOLDED = 8192
 """Elements of a constant that is folded, and of what goes into it: larger ones make files larger and nothing faster."""
@@ -39,7 +45,6 @@ HIDDEN = "tasoopt.hidden"
 """The domain of nodes while they are hidden: the library leaves alone what it does not know."""
 
 UNTOUCHABLE = frozenset(RANDOM) | {
-    "Abs",  # the library drops it from what it takes for a size, though a difference of sizes may be negative
     "ConcatFromSequence",
     "SequenceAt",
     "SequenceConstruct",
@@ -111,25 +116,33 @@ def _cleaned(proto: ModelProto, with_ranks: bool) -> ModelProto:
 
 
 def _round(bare: ModelProto) -> ModelProto:
-    """What one pass of the library over the whole model makes of it."""
+    """What the library makes of a model with some of its nodes hidden."""
     import onnx_ir
     from onnxscript import optimizer
 
     hidden = ModelProto()
     hidden.CopyFrom(bare)
-    aside = reshapes_of_sizes(hidden.graph)
+    aside = misleading_values(hidden.graph)
     for node in _nodes(hidden.graph):
-        if node.domain in STANDARD and (node.op_type in UNTOUCHABLE or set(node.output) & aside):
+        if node.domain in STANDARD and (_is_untouchable(node) or set(node.output) & aside):
             node.domain = HIDDEN
     model = onnx_ir.serde.deserialize_model(hidden)
     limits = {"input_size_limit": MOST_FOLDED, "output_size_limit": MOST_FOLDED}
-    optimizer.fold_constants_ir(model, onnx_shape_inference=True, should_fold=_should_fold, **limits)
+    for _ in range(MOST_PASSES):
+        if not optimizer.fold_constants_ir(model, onnx_shape_inference=True, should_fold=_should_fold, **limits):
+            break
     optimizer.remove_unused_nodes(model)
     result: ModelProto = onnx_ir.serde.serialize_model(model)
     for node in _nodes(result.graph):
         if node.domain == HIDDEN:
             node.domain = ""
     return result
+
+
+def _is_untouchable(node: NodeProto) -> bool:
+    if node.op_type == "Dropout":
+        return len(node.input) > LONGEST_DROPOUT
+    return node.op_type in UNTOUCHABLE
 
 
 def _should_fold(node: onnx_ir.Node) -> bool | None:

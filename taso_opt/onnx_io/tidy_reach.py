@@ -1,4 +1,4 @@
-"""Finds the Reshape nodes that give sizes of tensors another rank."""
+"""Finds the nodes that make something of sizes of tensors that is no list of sizes any more."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ CARRIERS = frozenset({"Abs", "Add", "Cast", "CastLike", "Concat", "Expand", "Gat
 Makers = Mapping[str, Sequence[NodeProto]]
 
 
-def reshapes_of_sizes(graph: GraphProto) -> set[str]:
-    """The names of what every Reshape gives whose data may be the shape of a tensor or a part of it.
+def misleading_values(graph: GraphProto) -> set[str]:
+    """The names of what every Reshape and Abs gives whose data may be the shape of a tensor or a part of it.
 
-    Constants of integers count as shapes; a Reshape of a constant by a constant does not count, for it can be folded.
-    A library that follows shapes through a model as flat lists of sizes loses count behind such a Reshape.
+    A library that follows shapes through a model as flat lists of sizes, none of them negative, goes wrong at such a
+    node: a Reshape makes tables of them, and what Abs is there for is a difference. Constants of integers count as
+    shapes, but a node of constants alone does not count, for it can be folded.
     """
     makers: dict[str, list[NodeProto]] = defaultdict(list)
-    integers, constants, reshapes = set[str](), set[str](), list[NodeProto]()
+    integers, constants, suspects = set[str](), set[str](), list[NodeProto]()
     stack = [graph]
     while stack:
         scope = stack.pop()
@@ -35,12 +36,19 @@ def reshapes_of_sizes(graph: GraphProto) -> set[str]:
                 makers[name].append(node)
             if node.op_type == "Constant":
                 constants.update(node.output)
-                integers.update(node.output)
-            if node.op_type == "Reshape":
-                reshapes.append(node)
+                integers.update(node.output if _is_integer(node) else ())
+            if node.op_type in ("Abs", "Reshape"):
+                suspects.append(node)
             stack.extend(bodies(node))
-    open_ = [node for node in reshapes if not set(node.input) <= constants]
+    open_ = [node for node in suspects if not set(node.input) <= constants]
     return {node.output[0] for node in open_ if _may_be_sizes(node.input[0], makers, integers)}
+
+
+def _is_integer(constant: NodeProto) -> bool:
+    return any(
+        one.name in ("value_int", "value_ints") or (one.name == "value" and one.t.data_type == TensorProto.INT64)
+        for one in constant.attribute
+    )
 
 
 def _may_be_sizes(name: str, makers: Makers, integers: set[str]) -> bool:

@@ -191,8 +191,8 @@ def test_a_row_of_a_table_of_sizes_is_a_row():
         f"""{BY_RANK.replace("y =", "z =")}  four = Concat <axis = 0> (s, s)  r = Constant <value_ints = [2, 2]> ()
         k = Identity(r)  t = Reshape(four, k)  i = Constant <value_ints = [1]> ()  e = Gather <axis = 0> (t, i)
         f = Cast <to = 1> (e)  g = ReduceSum <keepdims = 0> (f)  y = Add(z, g)""",
-        "float[2, 3] x",
-        "float[2, 3] y",
+        "float[a, 3] x",
+        "float[a, 3] y",
     )
     cleaned(proto, {"x": X})
 
