@@ -57,7 +57,7 @@ def rewritten(model: Model, plan: Plan) -> ModelProto:
 def checked_names(job: Job) -> tuple[str, ...]:
     """The names of the values that a contest compares: the outputs, or what stands for them where these cannot run."""
     cut = cut_out(job.model) if job.obstacle else None
-    return tuple(value.name for value in job.model.proto.graph.output) if cut is None else cut.names
+    return tuple(value.name for value in job.source.proto.graph.output) if cut is None else cut.names
 
 
 def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str) -> Contest:
@@ -71,7 +71,7 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
         stage = _stage(job, folder)
         candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
         for plan, file in zip(plans, candidates, strict=True):
-            save_atomically(stage.form(plan), file, original=job.model.path, durable=False)
+            save_atomically(stage.form(plan), file, original=job.source.path, durable=False)
         question = _question(job, plans, standard)
         known = table.decision(place, question)
         if known is not None and known.winner is None:
@@ -103,14 +103,14 @@ class _Stage:
 
 def _stage(job: Job, folder: Path) -> _Stage:
     """Unseeded random operators get seeds, to be comparable at all; what cannot run is cut out."""
-    path, source, seed = job.model.path, job.model.proto, job.settings.seed
+    path, source, seed = job.source.path, job.source.proto, job.settings.seed
     original, model, cut = path, job.model, None
-    inputs, samples = job.model.inputs, job.samples
+    inputs, samples = job.source.inputs, job.samples
     proto = seeded(source)
     if proto is not None:
-        model = replace(job.model, proto=proto)
+        model = replace(job.model, proto=seeded(job.model.proto) or job.model.proto)
     if job.obstacle:
-        cut = cut_out(model)
+        cut = None if job.passes else cut_out(model)
         if cut is None:
             raise UncheckableError(job.obstacle)
         proto, inputs, samples = cut.apply(model.proto), cut.inputs, cut.feeds(samples)
@@ -127,7 +127,7 @@ def _feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput]
     """Inputs at the further sizes that the user gives, else at sizes near the assumed ones at which the model runs."""
     bindings, seed = job.settings.bindings[1:], job.settings.seed + SEEDS
     if bindings:
-        models = [read_model(job.model.path, load_specs(), binding) for binding in bindings]
+        models = [read_model(job.source.path, load_specs(), binding) for binding in bindings]
         cuts = [cut_out(other) if job.obstacle else None for other in models]
         sizes = [other.inputs if cut is None else cut.inputs for other, cut in zip(models, cuts, strict=True)]
         return [sample_feeds(other, (), seed + at, 1)[0] for at, other in enumerate(sizes)]
@@ -144,8 +144,10 @@ def _question(job: Job, plans: Sequence[Plan], standard: Standard) -> str:
     found = sha256(
         repr((__version__, job.settings.seed, sorted(job.settings.dims.items()), standard, bool(job.obstacle))).encode()
     )
-    with job.model.path.open("rb") as stream:
+    with job.source.path.open("rb") as stream:
         found.update(file_digest(stream, "sha256").digest())
+    if job.passes:  # digests of plans say nothing of what is in bodies
+        found.update(b"tidied" + job.model.proto.SerializeToString(deterministic=True))
     for plan in plans:
         found.update(b"plan" + b"".join(output.digest for output in plan.outputs))
     for sample in job.samples:

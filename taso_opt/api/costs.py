@@ -90,7 +90,10 @@ class Costs:
 
 
 def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
-    """The plans that promise enough to be measured whole, as many as the model is light."""
+    """The plans that promise enough to be measured whole, as many as the model is light.
+
+    Where passes have cleaned the model up, what they made is measured too, as the plan without steps.
+    """
     least = LEAST_PREDICTED_GAIN if job.goal.only == LATENCY else LEAST_COUNTED_GAIN
     worthwhile = (1 - least) * found.plans[-1].cost
     most = MOST_FINALISTS if weight_bytes(job.model) < LIGHT_BYTES else FINALISTS
@@ -98,7 +101,7 @@ def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
     for plan in found:
         if plan.cost < worthwhile and len(chosen) < most and _is_allowed(job, plan, costs):
             chosen.setdefault(plan.outputs, plan)
-    return list(chosen.values())
+    return [*chosen.values(), *(found.plans[-1:] if job.passes else ())]
 
 
 def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:
@@ -110,7 +113,7 @@ def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:
     if not costs.trade.is_allowed(costs.trade.quantities(plan.outputs)):
         return False
     growth = job.goal.size_growth
-    added = 0 if growth is None else bytes_added(job.model.proto, rewritten(job.model, plan))
+    added = 0 if growth is None else bytes_added(job.source.proto, rewritten(job.model, plan))
     return added <= (growth or 0.0) * weight_bytes(job.model)
 
 

@@ -18,9 +18,12 @@ from taso_opt.search.samples import Sample
 class Job:
     """One optimization: the model, what the user wants, and where it runs.
 
+    `source` is the user's file as it was read, and `model` what is searched: the same, or the source cleaned up by the
+    `passes`, which say in a sentence each what they did. What is said of the original is about the source.
     `obstacle` says why the whole model cannot run here, "" where it can: its rewritten parts are then checked alone.
     """
 
+    source: Model
     model: Model
     output: Path
     settings: OptimizeSettings
@@ -31,3 +34,4 @@ class Job:
     run: RunSettings
     tell: Progress
     obstacle: str = ""
+    passes: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from taso_opt.api.job import Job
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, silent, usable_rules, versions
 from taso_opt.api.settings import OptimizeSettings, goal_of
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
+from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.core.term import Term
 from taso_opt.cost import CostModel, CostTable, Measurer
@@ -45,6 +46,7 @@ NOISE_SHARE = 0.01
 """Of the original's cost: by how much a predicted gain may move when the costs behind it are measured again."""
 
 NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
+ONLY_PASSES = "no rewriting by rules is predicted to be faster, and what a clean-up gains is measured, not predicted"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
 
 
@@ -76,12 +78,13 @@ def optimize_file(
         info = probe(runtime)
         require_loadable(read, info)
         run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
-        job = Job(read, output, chosen, goal, samples, runtime, info, run, tell, obstacle(read, runtime, run))
+        job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, obstacle(read, runtime, run))
+        job = with_tidied_model(job)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, costs = search(job)
         plans = finalists(job, found, costs)
         shown = plans[0] if plans and chosen.dry_run else found.plans[-1]
-        draft = _with_evidence(_draft(job, found, costs, shown), evidence(read, costs.latency, shown))
+        draft = _with_evidence(_draft(job, found, costs, shown), evidence(job.model, costs.latency, shown))
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
         record = _planned(job, draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
     return replace(record, seconds=time.monotonic() - started)
@@ -148,7 +151,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     except UncheckableError as error:
         if job.samples:
             raise
-        if not job.obstacle and has_control_flow(job.model.proto):
+        if not job.obstacle and not job.passes and has_control_flow(job.source.proto):
             alone = replace(job, obstacle=str(error))
             return _contest(alone, replace(draft, warnings=_by_parts(alone)), plans, costs)
         reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
@@ -169,19 +172,19 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
         return _unchanged(job, replace(measured, reason=costs.not_ahead))
     plan = plans[finalist.number]
     winner = rewritten(job.model, plan)
-    save_atomically(winner, job.output, original=job.model.path, force=job.settings.force)
+    save_atomically(winner, job.output, original=job.source.path, force=job.settings.force)
     return replace(
         _with_plan(job, measured, plan, costs),
         result="improved",
         output=str(job.output),
         operators_after=operator_counts(winner),
-        bytes_added=bytes_added(job.model.proto, winner),
+        bytes_added=bytes_added(job.source.proto, winner),
     )
 
 
 def _with_plan(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:
     rules = applied_rules([step.rule.rule for step in plan.steps], load_specs())
-    changed = replace(record, rules=rules, objective=costs.parts(plan))
+    changed = replace(record, rules=rules, objective=costs.parts(plan), passes=job.passes)
     return _with_evidence(changed, evidence(job.model, costs.latency, plan))
 
 
@@ -207,7 +210,7 @@ def _by_parts(job: Job) -> tuple[str, ...]:
 
 
 def _unchanged(job: Job, record: Record) -> Record:
-    copy_unchanged(job.model.path, job.model.proto, job.output, force=job.settings.force)
+    copy_unchanged(job.source.path, job.source.proto, job.output, force=job.settings.force)
     return replace(record, output=str(job.output))
 
 
@@ -216,16 +219,17 @@ def _planned(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record
         return replace(draft, result="dry-run", reason=costs.nothing_found)
     rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs())
     after = operator_counts(rewritten(job.model, plans[0]))
-    return replace(draft, result="dry-run", rules=rules, operators_after=after)
+    reason = "" if plans[0].steps else ONLY_PASSES
+    return replace(draft, result="dry-run", reason=reason, rules=rules, operators_after=after, passes=job.passes)
 
 
 def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
     """What is known after the search: the record of a run that leaves the model as it is."""
-    before = operator_counts(job.model.proto)
+    before = operator_counts(job.source.proto)
     return Record(
         result="unchanged",
         reason="",
-        input=str(job.model.path),
+        input=str(job.source.path),
         output=None,
         operators_before=before,
         operators_after=before,

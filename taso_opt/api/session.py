@@ -97,6 +97,6 @@ def silent(message: str) -> None:
 
 def versions() -> dict[str, str | int]:
     """The machine and the packages that a result depends on, beside the runtime."""
-    packages = {name: version(name) for name in ("numpy", "onnx")}
+    packages = {name: version(name) for name in ("numpy", "onnx", "onnxscript")}
     system = f"{platform.system()} {platform.machine()}"
     return {"python": platform.python_version(), "system": system, "processors": os.cpu_count() or 1, **packages}

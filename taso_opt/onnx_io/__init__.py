@@ -12,6 +12,7 @@ from taso_opt.onnx_io.blocked import (
 )
 from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
 from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
+from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import load_model, validate_input
@@ -23,6 +24,7 @@ from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_at
 from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import standalone_model
+from taso_opt.onnx_io.tidy import Tidied, may_be_tidied
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "ModelProto",
     "NodeUse",
     "Origin",
+    "Tidied",
     "between_convolutions",
     "bytes_added",
     "check_fidelity",
@@ -46,10 +49,12 @@ __all__ = [
     "copy_unchanged",
     "core",
     "cut_out",
+    "deciding_values",
     "fold_constant",
     "has_control_flow",
     "inlined",
     "load_model",
+    "may_be_tidied",
     "model_in_memory",
     "names_in_bodies",
     "needs_libraries",

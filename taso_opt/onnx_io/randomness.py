@@ -41,6 +41,11 @@ def seeded(proto: ModelProto) -> ModelProto | None:
     return result
 
 
+def unseeded_count(proto: ModelProto) -> int:
+    """How many random operators without a seed a model has, in bodies and functions too."""
+    return sum(_unseeded(node, proto) for node in _all_nodes(proto))
+
+
 def _unseeded(node: NodeProto, proto: ModelProto) -> bool:
     if node.op_type not in RANDOM or node.domain not in ("", "ai.onnx"):
         return False

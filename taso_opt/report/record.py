@@ -87,7 +87,10 @@ class SearchSummary:
 
 @dataclass(frozen=True)
 class Record:
-    """One run of `tasoopt optimize`; `result` is improved, unchanged, dry-run or mismatch (a check failed)."""
+    """One run of `tasoopt optimize`; `result` is improved, unchanged, dry-run or mismatch (a check failed).
+
+    `passes` has a sentence for each clean-up that needs no rule and is part of the result.
+    """
 
     result: str
     reason: str
@@ -112,6 +115,7 @@ class Record:
     costs: tuple[OperatorCost, ...] = ()
     places: tuple[Place, ...] = ()
     objective: tuple[ObjectivePart, ...] = ()
+    passes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The record as one JSON document, which schema.json describes; what is not finite is null there."""

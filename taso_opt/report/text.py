@@ -25,6 +25,8 @@ def render(record: Record) -> RenderableType:
     parts: list[RenderableType] = [_comparison(record)]
     if record.rules:
         parts.append(_rules(record))
+    if record.passes:
+        parts.append(Group(*(Text(printable(f"without a rule: {sentence}")) for sentence in record.passes)))
     if record.result == "dry-run" and record.places:
         parts.append(_places(record))
     if record.warnings:
@@ -122,7 +124,8 @@ def _verdict(record: Record) -> str:
         if record.objective:
             changes = ", ".join(f"{part.name} {_change(part)}" for part in record.objective if part.weight)
             return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed{wrote}{early}"
-        return f"{gained:.2f}x faster{wrote} in {record.seconds:.0f} s{early}"
+        alone = " by a clean-up alone" if record.passes and not record.rules else ""
+        return f"{gained:.2f}x faster{alone}{wrote} in {record.seconds:.0f} s{early}"
     if record.result == "mismatch":
         return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"
     if record.result == "dry-run":

@@ -23,6 +23,7 @@ from taso_opt.runtime.questions import (
     run_feeds,
     run_in_doubles,
     run_outputs,
+    tidy,
 )
 from taso_opt.runtime.requests import CompareLatency, MeasureItem, MeasurePlan, Model, name_of
 from taso_opt.runtime.results import (
@@ -75,5 +76,6 @@ __all__ = [
     "run_outputs",
     "sensitivity",
     "special_share",
+    "tidy",
     "yardstick",
 ]

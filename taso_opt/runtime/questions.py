@@ -12,6 +12,7 @@ from typing import cast
 import numpy as np
 
 from taso_opt.errors import RuntimeFailure
+from taso_opt.onnx_io import Tidied
 from taso_opt.runtime.client import RuntimeProcess
 from taso_opt.runtime.inputs import Array
 from taso_opt.runtime.requests import (
@@ -26,12 +27,14 @@ from taso_opt.runtime.requests import (
     Probe,
     RunDoubles,
     RunOutputs,
+    Tidy,
 )
 from taso_opt.runtime.results import Failed, LatencyComparison, ModelDescription, Timing
 from taso_opt.runtime.settings import ONE_CPU_THREAD, RunSettings, RuntimeInfo
 
 LOAD_LIMIT_S = 120.0
 RUN_LIMIT_S = 600.0
+TIDY_LIMIT_S = 60.0
 SESSIONS_WITH_THREADS = 8
 
 Progress = Callable[[int, int], None]
@@ -56,6 +59,11 @@ def lower(
 ) -> bytes:
     """The serialized graph that the runtime executes after its own optimizations (for models below 2 GB)."""
     return cast(bytes, process.request(Lower(model, optimization, settings), timeout_s))
+
+
+def tidy(process: RuntimeProcess, model: str | Path, timeout_s: float = TIDY_LIMIT_S) -> Tidied | None:
+    """A model file cleaned up, None where nothing is to be cleaned; UnsupportedError also where the library fails."""
+    return cast(Tidied | None, process.request(Tidy(model), timeout_s))
 
 
 def run_outputs(

@@ -57,6 +57,16 @@ class Lower:
 
 
 @dataclass(frozen=True)
+class Tidy:
+    """Ask for a model file cleaned up (see onnx_io.tidy); answered by Tidied, or None where nothing is to be cleaned.
+
+    It is asked of the child because a library that may fail in any way reads a model that may be hostile.
+    """
+
+    model: str | Path
+
+
+@dataclass(frozen=True)
 class MeasureItem:
     """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1.
 
@@ -118,7 +128,7 @@ class CompareLatency:
     optimization: str = "all"
 
 
-Request = Probe | Describe | RunOutputs | RunDoubles | Lower | MeasureMany | CompareLatency
+Request = Probe | Describe | RunOutputs | RunDoubles | Lower | Tidy | MeasureMany | CompareLatency
 
 
 @dataclass(frozen=True)

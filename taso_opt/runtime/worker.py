@@ -27,6 +27,7 @@ from taso_opt.runtime.requests import (
     Request,
     RunDoubles,
     RunOutputs,
+    Tidy,
     subject_of,
 )
 
@@ -83,6 +84,11 @@ def _answer(request: Request) -> object:
             return reference.run_in_doubles(Path(model), feeds, settings)
         case Lower(model, optimization, settings):
             return sessions.lower(model, optimization, settings)
+        case Tidy(model):
+            from taso_opt.onnx_io import load_model
+            from taso_opt.onnx_io.tidy import tidied
+
+            return tidied(load_model(Path(model)))
         case MeasureMany():
             return batch.measure_many(request)
         case CompareLatency():

@@ -68,6 +68,19 @@ def run(path, feed):
 
 
 @pytest.fixture
+def same_outputs():
+    """Assert that two model files give exactly the same on a feed."""
+
+    def compared(one, other, feed):
+        before, after = run(one, feed), run(other, feed)
+        assert list(before) == list(after)
+        for name, value in before.items():
+            assert_same(value, after[name], exact=True)
+
+    return compared
+
+
+@pytest.fixture
 def rewrite(tmp_path):
     """Write a model, given in ONNX's text form or as a proto, apply every rule that removes something, read both."""
 
