@@ -17,6 +17,7 @@ from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable,
 from taso_opt.api.settings import OptimizeSettings, goal_of
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.core.garbage import rare_garbage_collection
+from taso_opt.core.term import Term
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -39,6 +40,9 @@ from taso_opt.search.finals import FailedCheck
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
+
+NOISE_SHARE = 0.01
+"""Of the original's cost: by how much a predicted gain may move when the costs behind it are measured again."""
 
 NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
@@ -105,16 +109,27 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
         measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
         latency = CostModel(bound, table, measurer, model.opset, model.literal, measuring)
         latency.settle(model.graph.outputs)
-        costs = Costs.of(job.goal, latency, bound, model.graph.outputs)
-        rewriter = Rewriter(model.builder, allowed, model.literal)
-        limits = SearchLimits(budget=settings.budget)
-        finder = BacktrackingSearch(model.builder, rewriter, costs.oracle, spellable(model), settings.alpha, limits)
+        rewriter, outputs = Rewriter(model.builder, allowed, model.literal), model.graph.outputs
+        found = None
         with rare_garbage_collection():
-            found = finder.run(model.graph.outputs, report)
+            while found is None or _rests_on_noise(found, latency, outputs, end):
+                costs = Costs.of(job.goal, latency, bound, outputs)
+                limits = SearchLimits(budget=max(0.0, end - time.monotonic()))
+                space = model.builder, rewriter, costs.oracle, spellable(model)
+                result = BacktrackingSearch(*space, settings.alpha, limits).run(outputs, report)
+                found = result if found is None else result.after(found)
         predicted = latency.cost(model.graph.outputs), latency.cost(found.plans[0].outputs)
     if found.stopped_by == "interrupt":
         job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")
     return found, replace(costs, predicted=predicted)
+
+
+def _rests_on_noise(found: SearchResult, latency: CostModel, outputs: tuple[Term, ...], end: float) -> bool:
+    """Whether the gain of the best plan is another one when its costs are measured again, and a new search has time."""
+    if found.stopped_by in ("interrupt", "budget") or time.monotonic() > end:
+        return False
+    moved = latency.measure_again(outputs, found.plans[0].outputs)
+    return moved > NOISE_SHARE * latency.cost(outputs)
 
 
 def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:

@@ -21,6 +21,7 @@ from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
 from taso_opt.cost.layout import form_key, is_conversion
+from taso_opt.cost.reuse import Read
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder, operands
 from taso_opt.errors import RuntimeFailure, SpecError
@@ -34,6 +35,7 @@ from taso_opt.onnx_io import (
     standalone_model,
 )
 from taso_opt.runtime import (
+    Failed,
     MeasureItem,
     MeasurePlan,
     RunSettings,
@@ -64,20 +66,33 @@ BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
 LOWERING_LIMIT_S = 20.0
 """A unit whose lowering takes longer costs what it costs alone."""
 
+NEAREST_CACHE = 1 << 16
+"""Bytes of weights that are near wherever they were before."""
+
+READ_SIDE = 512
+READ_BYTES = 4 * READ_SIDE**2
+READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 4, 8, 16, 24, 32))
+
 IR_VERSION = 8
 ITEM_BYTES = {"float32": 4, "float64": 8}
 PLAN = MeasurePlan(rounds=7, sample_s=1.5e-3, model_s=0.03)
-"""A sample lasts long enough for the copies to settle in the caches, which the models measured beside it share."""
+SETTLING_PLAN = MeasurePlan(rounds=6, sample_s=8e-3, model_s=0.06)
+"""For units that wait for weights: it takes several runs until all copies lie in the farther caches again, from which
+the models measured beside them have driven them out."""
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A unit ready to be timed; without a model it costs what it costs `otherwise`."""
+    """A unit ready to be timed; without a model it costs what it costs `otherwise`.
+
+    `waits` says that its time is that of reading its weights.
+    """
 
     key: str
     model: bytes | None = None
     copies: int = 1
     lowered: bool = False
+    waits: bool = False
     otherwise: float = math.inf
 
 
@@ -87,13 +102,19 @@ class Measurer:
     def __init__(self, process: RuntimeProcess, run: RunSettings, info: RuntimeInfo, weight_bytes: int) -> None:
         """`weight_bytes` is the size of the weights of the model that the costs are for."""
         self._process, self._run = process, run
-        self._working_set = working_set(weight_bytes)
+        self.working_set = working_set(weight_bytes)
+        """How many bytes of weights lie between two reads of the same weights where units are measured."""
         self._device = this_device(run, info)
 
     @property
     def place(self) -> str:
         """What the costs hold for, as a key of the cost table."""
-        return f"{self._device.key} | working set {self._working_set >> 20} MiB"
+        return f"{self._device.key} | working set {self.working_set / (1 << 20):g} MiB"
+
+    @property
+    def reads_place(self) -> str:
+        """What the costs of reading weights hold for, as a key of the cost table."""
+        return self._device.key
 
     def measure(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
         """One entry for each unit; a unit that the runtime refuses or cannot finish costs infinity."""
@@ -116,9 +137,24 @@ class Measurer:
             for unit, entry in zip(units, entries, strict=True)
         ]
 
+    def measure_reads(self, builder: Builder, opset: int) -> list[CostEntry]:
+        """What a product of one row takes by how far its weights, `READ_BYTES`, lie: an entry for each distance."""
+        finder = UnitFinder(builder)
+        row, weights = TensorType("float32", (1, READ_SIDE)), TensorType("float32", (READ_SIDE, READ_SIDE))
+        (unit,) = finder.units([builder.MatMul(Var("row", row), Const("weights", weights))])
+        prepared = []
+        for distance in READ_DISTANCES:
+            copies = distance // READ_BYTES
+            model = _model(unit, builder, finder, copies, opset)
+            prepared.append(_Prepared(read_key(distance), model, copies, waits=True, otherwise=0.0))
+        return [replace(entry, device=self.reads_place) for entry in self._timed(prepared)]
+
     def _timed(self, prepared: Sequence[_Prepared]) -> list[CostEntry]:
-        items = [MeasureItem(one.key, one.model, lowered=one.lowered) for one in prepared if one.model is not None]
-        timings = measure_many(self._process, items, self._run, PLAN)
+        timings: dict[str, Timing | Failed] = {}
+        for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
+            some = [one for one in prepared if one.waits is waits]
+            items = [MeasureItem(one.key, one.model, lowered=one.lowered) for one in some if one.model is not None]
+            timings |= measure_many(self._process, items, self._run, plan)
         entries = []
         for one in prepared:
             timing = timings.get(one.key)
@@ -130,12 +166,14 @@ class Measurer:
         return entries
 
     def _alone(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
-        copies = self._copies(unit, builder, finder)
+        weights = sum(read.size for read in awaited(unit, builder, finder))
+        copies = self._copies(unit, builder, weights)
         if _unit_bytes(unit, builder) > LARGEST_UNIT:
             log.info("not measured, too large: %s", unit.key)
             return _Prepared(unit.key)
         try:
-            return _Prepared(unit.key, _model(unit, builder, finder, copies, opset), copies)
+            model = _model(unit, builder, finder, copies, opset)
+            return _Prepared(unit.key, model, copies, waits=weights > NEAREST_CACHE)
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
@@ -174,16 +212,24 @@ class Measurer:
             log.info("not lowered: %s", error)
             return None
 
-    def _copies(self, unit: Unit, builder: Builder, finder: UnitFinder) -> int:
+    def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs; where a kernel waits for its weights, as many as fill the working set."""
-        outside = operands(unit)
-        weights = sum(_bytes(builder.type(operand)) for operand in outside if finder.is_constant(operand))
-        rest = sum(_bytes(builder.type(operand)) for operand in outside if not finder.is_constant(operand))
-        work = unit_work(unit, builder)
-        enough = max(1, min(MOST_COPIES, ENOUGH_WORK // work))
-        if weights < rest or work > COMPUTE_BOUND * weights:
-            return enough
-        return max(enough, min(MOST_COPIES, self._working_set // weights))
+        enough = max(1, min(MOST_COPIES, ENOUGH_WORK // unit_work(unit, builder)))
+        return max(enough, min(MOST_COPIES, self.working_set // weights)) if weights else enough
+
+
+def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
+    """The weights that a unit waits for: none where it is the arithmetic, or other operands, that takes the time."""
+    outside = operands(unit)
+    reads = [Read(operand, _bytes(builder.type(operand))) for operand in outside if finder.is_constant(operand)]
+    rest = sum(_bytes(builder.type(operand)) for operand in outside if not finder.is_constant(operand))
+    weights = sum(read.size for read in reads)
+    return [] if weights < rest or unit_work(unit, builder) > COMPUTE_BOUND * weights else reads
+
+
+def read_key(distance: int) -> str:
+    """The key under which the cost of reading weights at a distance is kept."""
+    return f"{READ_BYTES >> 20} MiB of weights, the last of {distance >> 20} MiB read in turn"
 
 
 def _unit_bytes(unit: Unit, builder: Builder) -> int:
@@ -226,11 +272,10 @@ def rough_seconds(unit: Unit, builder: Builder) -> float:
 
 
 def working_set(weight_bytes: int) -> int:
-    """The size of all copies together: that of the weights, rounded up to a power of two within bounds."""
-    size = SMALLEST_WORKING_SET
-    while size < min(weight_bytes, LARGEST_WORKING_SET):
-        size *= 2
-    return size
+    """The size of all copies together: that of the weights, rounded to one of few sizes so that models share costs."""
+    wanted = min(max(weight_bytes, SMALLEST_WORKING_SET), LARGEST_WORKING_SET)
+    power = 1 << (wanted.bit_length() - 1)
+    return min((power, power * 5 // 4, power * 3 // 2, power * 7 // 4, power * 2), key=lambda size: abs(size - wanted))
 
 
 def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int) -> bytes:

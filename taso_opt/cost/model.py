@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
 from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
-from taso_opt.cost.measure import Measurer, multiplications, rough_seconds
+from taso_opt.cost.measure import (
+    NEAREST_CACHE,
+    READ_BYTES,
+    READ_DISTANCES,
+    Measurer,
+    awaited,
+    multiplications,
+    read_key,
+    rough_seconds,
+)
+from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.onnx_io import PLAIN
 from taso_opt.spec.builder import Builder
+
+MOST_AGAIN = 48
+"""Kernels that are measured a second time at once."""
 
 Measure = Callable[[Sequence[Unit], Builder, UnitFinder, int], list[CostEntry]]
 
@@ -40,6 +55,9 @@ class CostModel:
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
+        self._awaited: dict[tuple[Term, ...], list[Read]] = {}
+        self._read_times: ReadTimes | None = None
+        self._fresh: set[str] = set()
         self._remember(table.load(measurer.place).items())
         self.measured, self.measuring_s = 0, 0.0
         """How many units were measured, and how many seconds that took."""
@@ -85,8 +103,35 @@ class CostModel:
         return self._forms.get(unit.key, "")
 
     def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
-        """The cost of the same in seconds; measures what is missing in one batch."""
-        return sum(self._known[unit.key] for unit in self._measured(outputs, boundary))
+        """The cost of the same in seconds; measures what is missing in one batch.
+
+        That of a whole graph counts in which order its kernels read their weights (see `reuse`).
+        """
+        kernels = self._measured(outputs, boundary)
+        alone = sum(self._known[unit.key] for unit in kernels)
+        reads = [] if boundary else [read for unit in kernels for read in self._reads(unit)]
+        if not reads:
+            return alone
+        bounds = READ_DISTANCES[0], READ_DISTANCES[-1]
+        return alone + excess_seconds(reads, self._measurer.working_set, bounds, self._times_of_reads)
+
+    def _reads(self, unit: Unit) -> list[Read]:
+        known = self._awaited.get(unit.roots)
+        if known is None:
+            reads = awaited(unit, self._builder, self.finder)
+            known = self._awaited[unit.roots] = [read for read in reads if read.size > NEAREST_CACHE]
+        return known
+
+    def _times_of_reads(self) -> ReadTimes:
+        """The seconds that reading weights takes by distance, measured once per device."""
+        if self._read_times is None:
+            known = self._table.load(self._measurer.reads_place)
+            if any(read_key(distance) not in known for distance in READ_DISTANCES):
+                entries = self._measurer.measure_reads(self._builder, self._opset)
+                self._table.store(entries)
+                known = {entry.unit: entry.seconds for entry in entries}
+            self._read_times = ReadTimes(tuple((one, known[read_key(one)] / READ_BYTES) for one in READ_DISTANCES))
+        return self._read_times
 
     def settle(self, outputs: Sequence[Term]) -> None:
         """Take a rough estimate for what of a graph cannot be measured, so that changes elsewhere can be compared.
@@ -118,12 +163,16 @@ class CostModel:
         """Measure all units that are not known yet, in one batch, and remember them."""
         self._measure(self._measurer.measure, [unit for unit in dict.fromkeys(units) if unit.key not in self._known])
 
-    def _measure(self, measure: Measure, missing: Sequence[Unit]) -> None:
+    def _measure(self, measure: Measure, missing: Sequence[Unit], again: bool = False) -> None:
         if not missing:
             return
         self._heard(len(missing))
         started = time.monotonic()
         entries = measure(missing, self._builder, self.finder, self._opset)
+        if again:
+            entries = [entry for entry in entries if entry.seconds < self._known.get(entry.unit, 0.0)]
+        else:
+            self._fresh.update(entry.unit for entry in entries)
         self._table.store(entries)
         self._remember((entry.unit, entry.seconds) for entry in entries)
         self.measured += len(missing)
@@ -135,6 +184,33 @@ class CostModel:
             parts = split_form(key)
             if parts is not None:
                 self._forms[parts[0]] = parts[1]
+
+    def measure_again(self, first: Sequence[Term], second: Sequence[Term]) -> float:
+        """Measure again, all in one batch, the kernels in which two graphs differ most, if some were measured just now.
+
+        Whatever else a machine does makes a measurement longer, and kernels that were measured at different times may
+        differ by that alone: the shorter of both times counts. Answers by how many seconds the difference of the
+        graphs changed by it; 0 where nothing is new, so that costs from the table are taken as they are.
+        """
+        doubtful = self._doubtful(self._measured(first), self._measured(second))
+        if self._fresh.isdisjoint(doubtful):
+            return 0.0
+        before = self.cost(first) - self.cost(second)
+        forms = {key: split_form(key) for key in doubtful}
+        plain = [doubtful[key] for key, parts in forms.items() if parts is None]
+        formed = [replace(doubtful[key], key=parts[0]) for key, parts in forms.items() if parts is not None]
+        self._fresh.difference_update(doubtful)
+        self._measure(self._measurer.measure, plain, again=True)
+        self._measure(self._measurer.measure_cores, formed, again=True)
+        return abs(self.cost(first) - self.cost(second) - before)
+
+    def _doubtful(self, first: Sequence[Unit], second: Sequence[Unit]) -> dict[str, Unit]:
+        """By their keys, the kernels that one graph has more of than another, those first that matter most."""
+        more = Counter(unit.key for unit in first)
+        more.subtract(unit.key for unit in second)
+        units = {unit.key: unit for unit in (*first, *second) if more[unit.key]}
+        weight = {key: abs(more[key]) * self._known[key] for key in units if math.isfinite(self._known[key])}
+        return {key: units[key] for key in sorted(weight, key=lambda key: (-weight[key], key))[:MOST_AGAIN]}
 
     def known(self, unit: Unit) -> float | None:
         """The cost of one unit, None when it was never measured."""

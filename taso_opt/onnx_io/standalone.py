@@ -190,4 +190,7 @@ def random_weight(dtype: str, shape: tuple[int, ...], seed: Sequence[int]) -> Ar
     if dtype not in ("float16", "float32", "float64"):
         return generator.integers(0, 2, shape).astype(dtype)
     fan_in = prod(shape[1:]) if len(shape) > 3 else shape[-2] if len(shape) > 1 else 1
-    return (generator.standard_normal(shape, np.float32) / np.float32(sqrt(max(fan_in, 1)))).astype(dtype)
+    numbers = generator.random(shape, np.float32)  # several times as fast as normal numbers, and no kernel cares
+    numbers -= np.float32(0.5)
+    numbers *= np.float32(sqrt(12 / max(fan_in, 1)))
+    return numbers.astype(dtype, copy=False)

@@ -115,12 +115,22 @@ class Rewriter:
         live = [term for term in terms if not self.is_constant(term)]
         for term in live:
             yield from self.rewrites(term)
-        for place in sums(self._builder, live):
-            if place not in self._folds:
-                found = (*self._fold_steps(*place), *self._pair_steps(*place))
-                self._folds[place] = tuple({step.replacements: step for step in reversed(found)}.values())
-            yield from self._folds[place]
+        for whole, operands in sums(self._builder, live):
+            yield from self.sum_rewrites(whole, operands)
         yield from self._merge_steps(terms, live)
+
+    def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
+        """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""
+        live = [term for term in terms if not self.is_constant(term)]
+        return {one: place for place in sums(self._builder, live) for one in place[1]}
+
+    def sum_rewrites(self, whole: Apply, operands: tuple[Term, ...]) -> tuple[Step, ...]:
+        """Every way to replace a sum of these operands, however they are bracketed."""
+        place = whole, operands
+        if place not in self._folds:
+            found = (*self._fold_steps(*place), *self._pair_steps(*place))
+            self._folds[place] = tuple({step.replacements: step for step in reversed(found)}.values())
+        return self._folds[place]
 
     def rewrites(self, term: Term) -> tuple[Step, ...]:
         """Every way to replace this one term."""

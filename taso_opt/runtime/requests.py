@@ -114,7 +114,7 @@ class CompareLatency:
     rounds: int = 30
     recreations: int = 3
     time_limit_s: float = 60.0
-    sample_s: float = 5e-3
+    sample_s: float = 2e-2
     optimization: str = "all"
 
 

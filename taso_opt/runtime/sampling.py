@@ -17,6 +17,8 @@ from taso_opt.runtime.settings import RunSettings
 MOST_REPEATS = 100_000
 LONG_ENOUGH_S = 1e-4
 CERTAINLY_LONG_S = 5e-2
+WARMING_SHARE = 8
+"""Untimed runs for each timed one: far caches take several runs to fill again."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ def clock_of(settings: RunSettings) -> str:
 
 
 def take_sample(run: Run, repeats: int) -> Sample:
-    """One burst of `repeats` runs; a burst of several is preceded by an untimed run, which warms the caches."""
+    """One burst of `repeats` runs; a burst of several is preceded by untimed runs, which warm the caches."""
     if repeats > 1:
-        run()
+        _burst(run, 1 + repeats // WARMING_SHARE)
     return _burst(run, repeats)
 
 

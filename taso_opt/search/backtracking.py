@@ -142,7 +142,7 @@ class BacktrackingSearch:
                     kept.add(simple)
                     self._push(simple.cost, operator_count(simple.outputs), simple, None, 0)
         operators = operator_count(plan.outputs)
-        for move, length in _lengths(joint, single):
+        for move, length in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length)
         return len(here.terms) + len(single) + len(joint)
@@ -224,10 +224,14 @@ class BacktrackingSearch:
         return sum(self._cost.known(unit) or 0.0 for unit in units)
 
 
-def _lengths(joint: Iterable[Move], single: Iterable[Move]) -> Iterator[tuple[Move, float]]:
-    """The moves, with how long a detour each is where it does not pay at once."""
+def _lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -> Iterator[tuple[Move, float]]:
+    """The moves, with how long a detour each is where it does not pay at once.
+
+    What only swaps operators for others of nearly the same cost, as Relu for Max, opens no way.
+    """
     for move in joint:
-        yield move, JOINT
+        swaps = move.saved == 0 and 0 < abs(move.change) < meaningful
+        yield move, 1 if swaps else JOINT
     places: Counter[int] = Counter()
     for move in single:
         rule = id(move.steps[0].rule)

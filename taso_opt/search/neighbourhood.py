@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any
 
-from taso_opt.core.term import Apply, Term, children, postorder, with_children
+from taso_opt.core.term import Apply, Item, Term, children, postorder, with_children
 from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
@@ -15,7 +16,11 @@ from taso_opt.search.descent import descents
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
+SKETCH_DEPTH = 2
 PLAIN_LAYOUTS = Layouts()
+Sketch = Any
+"""The operators at the top of a term, nested as they are."""
+
 Replacements = tuple[tuple[Term, Term], ...]
 Rebuild = Callable[[Term, tuple[Term, ...]], Term]
 Expired = Callable[[], bool]
@@ -223,7 +228,8 @@ def moves_from(
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
     What one rule changes everywhere without a change of cost, or for no more than `bearable` seconds in all, is a joint
-    move as well, since gains may wait behind it.
+    move as well, since gains may wait behind it; and so is what changes nothing and leads to the same everywhere, where
+    a rule fits in several ways.
     With sequences, those short sequences of steps that fold weights and gain as a whole are moves too. A graph of
     thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
@@ -236,7 +242,7 @@ def moves_from(
     gains = [(move, change) for move, change in priced if move.change < 0]
     others = [(move, change) for move, change in priced if 0 <= move.change <= bearable]
     level = [(move, change) for move, change in others if move.change == 0]
-    groups = (*_by_rule(gains), gains, *_by_rule(level), *_by_rule(others))
+    groups = (*_by_rule(gains), gains, *_by_rule(level), *_by_rule(others), *_alike(level))
     joint = dict.fromkeys(move for move in (combined(group, bearable) for group in groups) if move is not None)
     return [move for move, _ in priced], list(joint)
 
@@ -246,6 +252,25 @@ def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[M
     for move, change in moves:
         groups.setdefault(tuple(id(step.rule) for step in move.steps), []).append((move, change))
     return groups.values()
+
+
+def _alike(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
+    """The moves of one rule that lead to the same operators on the same kinds of operands."""
+    groups: dict[tuple[Sketch, ...], list[tuple[Move, LocalChange]]] = {}
+    for move, change in moves:
+        images = tuple(_sketch(image, SKETCH_DEPTH) for _, image in move.replacements)
+        groups.setdefault((*(id(step.rule) for step in move.steps), *images), []).append((move, change))
+    return groups.values()
+
+
+def _sketch(term: Term, depth: int) -> Sketch:
+    """The operators at the top of a term, with their attributes."""
+    if isinstance(term, Item):
+        return _sketch(term.term, depth)
+    if not isinstance(term, Apply):
+        return type(term).__name__
+    operands = frozenset(_sketch(operand, depth - 1) for operand in term.args) if depth else ()
+    return term.operator, term.attributes, operands
 
 
 def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, LocalChange]]:
@@ -261,9 +286,11 @@ def folding_sequences(
     """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
-    at the replaced term or at its only consumer. Weights that are only prepared, as a kernel enlarged to the size of
-    another, lead somewhere where a sum takes them up or where the same is done to them again.
+    at the replaced term, at its only consumer, or at the longer sum that it is an operand of. Weights that are only
+    prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them up or where the same is
+    done to them again.
     """
+    sums = rewriter.sums(here.terms)
     for term in takewhile(lambda term: not expired(), here.terms):
         if rewriter.is_constant(term):
             continue
@@ -271,7 +298,7 @@ def folding_sequences(
             if rewriter.prepares_weights(step.replacements[0][1]):
                 yield from _prepared(here, rewriter, term, step)
             elif rewriter.folds_constants(step.replacements[0][1]):
-                yield from _continued(here, rewriter, term, step)
+                yield from _continued(here, rewriter, term, step, sums)
 
 
 def _prepared(
@@ -292,7 +319,11 @@ def _prepared(
 
 
 def _continued(
-    here: Neighbourhood, rewriter: Rewriter, term: Term, first: Step
+    here: Neighbourhood,
+    rewriter: Rewriter,
+    term: Term,
+    first: Step,
+    sums: Mapping[Term, tuple[Apply, tuple[Term, ...]]],
 ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
     reached = {first.replacements[0][1]}
     frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]
@@ -306,6 +337,11 @@ def _continued(
             for old, new in places:
                 following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
             following += [(old, new, steps) for old, new in places[1:]]
+            if root in sums:
+                whole, operands = sums[root]
+                added = tuple(current if operand is root else operand for operand in operands)
+                joined = rewriter.sum_rewrites(whole, added)
+                following += [(whole, step.replacements[0][1], (*steps, step)) for step in joined]
         frontier = []
         for root, current, steps in following:
             if current in reached or len(reached) > SEQUENCE_BREADTH:

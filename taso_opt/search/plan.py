@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from taso_opt.core.term import Term
 from taso_opt.rewrite.steps import Step
@@ -61,6 +61,20 @@ class SearchResult:
 
     def __iter__(self) -> Iterator[Plan]:
         return iter(self.plans)
+
+    def after(self, earlier: SearchResult) -> SearchResult:
+        """The same as the end of a longer search that began with an earlier one."""
+        explored, expanded, seconds = earlier.explored, earlier.expanded, earlier.seconds
+        return replace(
+            self,
+            explored=self.explored + explored,
+            expanded=self.expanded + expanded,
+            seconds=self.seconds + seconds,
+            history=tuple(
+                SearchPoint(one.seconds + seconds, one.explored + explored, one.expanded + expanded, one.cost)
+                for one in self.history
+            ),
+        )
 
 
 class Shortlist:

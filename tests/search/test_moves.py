@@ -6,7 +6,7 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.neighbourhood import Neighbourhood, moves_from
+from taso_opt.search.neighbourhood import Neighbourhood, folding_sequences, moves_from
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
@@ -64,3 +64,34 @@ def test_what_changes_nothing_is_a_joint_move_beside_what_loses(op):
     outputs = tuple(op.Relu(tensor(Var, name, 4)) for name in "abcd")
     assert sorted(spelled(op, outputs, [0.0, 0.0, 0.1, 0.1], bearable=0.3)) == [2, 4]
     assert spelled(op, outputs, [0.0, 0.0, 0.5, 0.5], bearable=0.3) == [2]
+
+
+def test_a_rule_that_fits_in_several_ways_is_a_joint_move_for_what_leads_to_the_same_everywhere(op):
+    outputs = tuple(
+        op.Add(
+            op.Add(op.Sigmoid(tensor(Var, f"x{place}", 2, 8)), op.Tanh(tensor(Var, f"y{place}", 2, 8))),
+            tensor(Const, "bias", 8),
+        )
+        for place in range(3)
+    )
+    regroup = "Add(Add(x, y), z) = Add(Add(x, z), y) where x[*b, m], y[*b, m], z[m]"
+    _, joint = moves(op, outputs, (regroup,), lambda changes: [0.0 for _ in changes])
+    outer = [[{operand.operator for operand in new.args} - {"Add"} for _, new in move.replacements] for move in joint]
+    assert [{"Sigmoid"}] * 3 in outer
+    assert [{"Tanh"}] * 3 in outer
+
+
+def test_combined_weights_meet_another_weight_in_a_longer_sum(op):
+    rules = (
+        "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, k, n], y[n, p], z[*b, p, q]",
+        "Add(MatMul(x, y), MatMul(x, z)) = MatMul(x, Add(y, z)) where x[*b, m, k], y[k, n], z[k, n]",
+    )
+    x = tensor(Var, "x", 16, 8)
+    down, up = tensor(Const, "down", 8, 2), tensor(Const, "up", 2, 8)
+    biased = op.Add(op.MatMul(x, tensor(Const, "weight", 8, 8)), tensor(Const, "bias", 8))
+    whole = op.Add(biased, op.MatMul(op.MatMul(x, down), up))
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules)))
+    found = list(folding_sequences(Neighbourhood((whole,)), rewriter, lambda: False))
+    weight = op.Add(tensor(Const, "weight", 8, 8), op.MatMul(down, up))
+    wanted = op.Add(op.MatMul(x, weight), tensor(Const, "bias", 8))
+    assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]

@@ -1,0 +1,89 @@
+"""What reading weights costs in one graph beyond what it costs in another, by how far away they lie when they are read.
+
+A product of one row waits for its weights, and these come from the nearest cache that still has them. Which one that
+is depends on the bytes of other weights that were read since the same weights were read last: the reuse distance
+(Mattson et al., "Evaluation techniques for storage hierarchies", IBM Systems Journal, 1970). A unit's cost is measured
+with copies that have one distance for all. Where a plan makes weights of its own for a few places only, they lie
+farther away than that, and where steps in turn share fewer weights they lie nearer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import NamedTuple
+
+import numpy as np
+
+from taso_opt.core.term import Term
+
+
+class Read(NamedTuple):
+    """Weights that a kernel waits for, and their size in bytes."""
+
+    weights: Term
+    size: int
+
+
+@dataclass(frozen=True)
+class ReadTimes:
+    """Seconds for each byte of weights by their reuse distance in bytes, from measured points, nearest first."""
+
+    points: tuple[tuple[int, float], ...]
+
+    def per_byte(self, distance: int) -> float:
+        """Seconds for each byte at a distance: between two points by the logarithm, never less than nearer by."""
+        distances, seconds = zip(*self.points, strict=True)
+        rising = np.maximum.accumulate(seconds)
+        return float(np.interp(log2(max(distance, 1)), np.log2(distances), rising))
+
+
+def excess_seconds(
+    reads: Sequence[Read], measured_at: int, bounds: tuple[int, int], times: Callable[[], ReadTimes]
+) -> float:
+    """What the reads of a graph, in the order of its kernels, cost beyond what they cost at one distance for all.
+
+    Distances outside of the bounds, the nearest and the farthest that are told apart, count as these; `times` is asked
+    only where some distance is another than `measured_at`.
+    """
+    nearest, farthest = bounds
+    distances = [max(nearest, distance) for distance in reuse_distances(reads, farthest)]
+    if all(distance == measured_at for distance in distances):
+        return 0.0
+    known = times()
+    usual = known.per_byte(measured_at)
+    cost = {distance: known.per_byte(distance) - usual for distance in set(distances)}
+    return sum(read.size * cost[distance] for read, distance in zip(reads, distances, strict=True))
+
+
+def reuse_distances(reads: Sequence[Read], farthest: int) -> list[int]:
+    """For each read the bytes of different weights read from its weights' last read to itself, these included.
+
+    A graph runs over and over, so the first read of some weights follows their last one in the run before. Distances
+    of at least `farthest` are not told apart.
+    """
+    sizes = dict(reads)
+    total = min(sum(sizes.values()), farthest)
+    times_read: dict[Term, int] = {}
+    for read in reads:
+        times_read[read.weights] = times_read.get(read.weights, 0) + 1
+    recent: dict[Term, None] = {}
+    for read in reads:  # the run before
+        recent.pop(read.weights, None)
+        recent[read.weights] = None
+    found = []
+    for read in reads:
+        found.append(total if times_read[read.weights] == 1 else _since(read.weights, recent, sizes, farthest))
+        del recent[read.weights]
+        recent[read.weights] = None
+    return found
+
+
+def _since(weights: Term, recent: dict[Term, None], sizes: dict[Term, int], farthest: int) -> int:
+    distance = 0
+    for other in reversed(recent):
+        distance += sizes[other]
+        if other is weights or distance >= farthest:
+            break
+    return min(distance, farthest)

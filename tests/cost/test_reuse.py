@@ -1,0 +1,93 @@
+"""Reading weights costs by how many other weights were read since: distances, times, and what they add to a graph."""
+
+import pytest
+
+from taso_opt.core.term import Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.cost import CostEntry, CostModel, CostTable
+from taso_opt.cost.measure import READ_DISTANCES, read_key
+from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds, reuse_distances
+from taso_opt.spec import load_specs
+
+FAR = 1 << 40
+BOUNDS = 1 << 20, 1 << 24
+TIMES = ReadTimes(((1 << 20, 1e-6), (1 << 22, 3e-6), (1 << 24, 2e-6)))
+
+
+def reads(text, size=10):
+    return [Read(Const(name, TensorType("float32", (size,))), size) for name in text]
+
+
+def test_weights_read_once_lie_as_far_away_as_all_weights_together():
+    assert reuse_distances(reads("abcd"), FAR) == [40, 40, 40, 40]
+
+
+def test_a_distance_counts_different_weights_once_and_goes_round_from_one_run_to_the_next():
+    assert reuse_distances(reads("abab"), FAR) == [20, 20, 20, 20]
+    assert reuse_distances(reads("aabb"), FAR) == [20, 10, 20, 10]
+    assert reuse_distances(reads("abbca"), FAR) == [10, 30, 10, 30, 30]
+
+
+def test_distances_beyond_the_farthest_are_not_told_apart():
+    assert reuse_distances(reads("abcda"), 25) == [10, 25, 25, 25, 25]
+
+
+def test_times_grow_with_the_distance_and_stay_the_same_beyond_the_ends():
+    assert TIMES.per_byte(1) == TIMES.per_byte(1 << 20) == pytest.approx(1e-6)
+    assert TIMES.per_byte(1 << 21) == pytest.approx(2e-6)
+    assert TIMES.per_byte(1 << 30) == TIMES.per_byte(1 << 24) == pytest.approx(3e-6)  # never less than nearer by
+
+
+def test_what_is_read_from_the_usual_distance_costs_nothing_more_and_measures_nothing():
+    def unknown():
+        raise AssertionError("nobody should ask")
+
+    assert excess_seconds(reads("ab", 1 << 20), 2 << 20, BOUNDS, unknown) == 0.0
+    assert excess_seconds(reads("ab", 1 << 10), 1 << 20, BOUNDS, unknown) == 0.0
+    assert excess_seconds(reads("abcdabcd", 1 << 25), 1 << 24, BOUNDS, unknown) == 0.0
+
+
+def test_what_is_read_from_farther_away_costs_more_and_from_nearer_by_less():
+    one = reads("a", 1 << 20)
+    assert excess_seconds(one, 2 << 20, BOUNDS, lambda: TIMES) == pytest.approx((1 << 20) * -1e-6)
+    four = reads("abcd", 1 << 20)
+    assert excess_seconds(four, 2 << 20, BOUNDS, lambda: TIMES) == pytest.approx((1 << 22) * 1e-6)
+
+
+class DearFromAfar:
+    """Says that every unit takes ten seconds, and weights a second more for each MiB read since."""
+
+    place, reads_place, working_set = "there", "reads", 4 << 20
+    asked = 0
+
+    def measure(self, units, builder, finder, opset):
+        return [CostEntry(self.place, unit.key, 10.0, 0.0, 1) for unit in units]
+
+    def measure_cores(self, units, builder, finder, opset):
+        return []
+
+    def measure_reads(self, builder, opset):
+        self.asked += 1
+        return [CostEntry(self.reads_place, read_key(one), float(one >> 20), 0.0, 1) for one in READ_DISTANCES]
+
+
+def test_a_graph_with_weights_for_each_place_costs_more_than_one_that_shares_them(tmp_path):
+    op = load_specs().builder()
+    kind = TensorType("float32", (512, 512))  # 1 MiB
+
+    def chain(*weights):
+        row = Var("row", TensorType("float32", (1, 512)))
+        for name in weights:
+            row = op.MatMul(op.Relu(row), Const(name, kind))
+        return [row]
+
+    measurer = DearFromAfar()
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        model = CostModel(op, table, measurer, opset=17)
+        assert model.cost(chain(*"abcd")) == 80.0
+        assert measurer.asked == 0
+        assert model.cost(chain(*"abcdefgh")) == pytest.approx(160.0 + 8 * 4.0)
+        assert model.cost(chain(*"aa")) == pytest.approx(40.0 - 2 * 3.0)
+        again = DearFromAfar()
+        assert CostModel(op, table, again, opset=17).cost(chain(*"aa")) == pytest.approx(34.0)
+        assert (measurer.asked, again.asked) == (1, 0)
