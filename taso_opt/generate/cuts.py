@@ -59,7 +59,7 @@ def cuts(operator: Operator) -> Iterator[Cut]:
     """Every choice of operands and attributes of an operator that is tried."""
     name = operator.name
     if operator.elementwise and operator.arity == 1:
-        yield from (Cut(_schemes(scheme), values) for values in _parameters(operator) for scheme in LARGEST)
+        yield from (Cut(_schemes(scheme), values) for values in parameters(operator) for scheme in LARGEST)
     elif operator.elementwise and operator.arity == 2:
         yield from _of_two(FEW if name in SELDOM else BROADCAST, operator.commutative or name in SELDOM)
     elif name == "Concat":
@@ -84,7 +84,7 @@ def _schemes(form: str) -> tuple[str, ...]:
     return tuple(part.strip().replace("@", CUT) for part in form.split(";"))
 
 
-def _parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
+def parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
     """The parameters of a scalar function: symbols for a power, else those that the enumeration tries."""
     if operator.name == "Pow":
         return ({"exponent": (symbol("e"), symbol("d"))}, *operator.choices[SCALARS])
