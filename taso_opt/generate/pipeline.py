@@ -17,6 +17,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
 from taso_opt.generate.definitions import discover_definitions
+from taso_opt.generate.expansions import discover_expansions
 from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
 from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
@@ -98,8 +99,8 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     names = frozenset(selected(library, settings))
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
     definitions = discover_definitions(library, names, scalars)
-    slices, means = (discover(library, settings.seed, names) for discover in (discover_slices, discover_means))
-    return scalars, definitions, (*slices, *means)
+    passing = (discover_slices, discover_means, discover_expansions)
+    return scalars, definitions, tuple(rule for one in passing for rule in one(library, settings.seed, names))
 
 
 def _digest(work: Sequence[Shard]) -> str:

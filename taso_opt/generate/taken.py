@@ -9,12 +9,13 @@ from typing import TypeAlias
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Term
-from taso_opt.generate.cuts import POINTWISE, Cut, G
+from taso_opt.generate.cuts import POINTWISE, SELDOM, Cut, G, parameters
 from taso_opt.generate.passing import Take
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 
 U, V = symbol("u"), symbol("v")
+SCALES = symbol("s_h"), symbol("s_w")
 
 
 Forms: TypeAlias = Iterator[tuple[str, Cut]]
@@ -33,6 +34,9 @@ PAIRS = (
     *("*b u; *b u", "*b u; *b 1", "*b u v; *b u v", "*b u v; ", "*b c u v; c 1 1", "*b c u v; *b c 1 1"),
 )
 """Operands of element-wise operators, averaged over the rows, over the columns or over an image."""
+
+REPEATED = ("*b u v; *b u v", "*b u v; ", "*b c u v; c 1 1", "*b c u v; *b c 1 1")
+"""Operands of element-wise operators on images with repeated rows and columns."""
 
 LINEAR: Mapping[str, tuple[Cut, ...]] = {
     "MatMul": tuple(Cut(tuple(form.split("; "))) for form in ("*b u k; k m", "*b u k; *b k m")),
@@ -54,6 +58,18 @@ def _of_images(library: SpecLibrary) -> Forms:
         yield name, Cut(schemes, cut.attributes)
 
 
+def _repeated(library: SpecLibrary) -> Forms:
+    """What computes every element from the elements at one place, whatever function of them it is."""
+    for name, operator in sorted(library.operators.items()):
+        if operator.elementwise and operator.arity == 1:
+            yield from ((name, Cut(("*b u v",), values)) for values in parameters(operator))
+        elif name in ("Add", "Div", "Mul", "PRelu", "Sub"):
+            pairs = [tuple(form.split("; ")) for form in REPEATED]
+            turned = [] if operator.commutative or name in SELDOM else [pair[::-1] for pair in pairs]
+            yield from ((name, Cut(pair)) for pair in dict.fromkeys([*pairs, *turned]))
+    yield from ((name, cut) for name in ("Concat", "Conv") for cut in LINEAR[name])
+
+
 def _reduced(name: str, builder: Builder, term: Term) -> Term | None:
     """The mean or sum over the averaged axes of a term; None when it has none."""
     axes = _axes(builder, term)
@@ -65,6 +81,11 @@ def _pooled(builder: Builder, term: Term) -> Term | None:
     return builder.apply("GlobalAveragePool", (term,), {}) if _axes(builder, term) == (-2, -1) else None
 
 
+def _enlarged(builder: Builder, term: Term) -> Term | None:
+    """Rows and columns repeated; None of what has none."""
+    return builder.apply("Resize", (term,), {"scales": SCALES}) if _axes(builder, term) == (-2, -1) else None
+
+
 def _axes(builder: Builder, term: Term) -> tuple[int, ...]:
     kind = builder.type(term)
     return tuple(at - kind.rank for at, dim in enumerate(kind.shape) if dim in (U, V))
@@ -74,4 +95,5 @@ TAKEN: Mapping[str, Taken] = {
     "ReduceMean": Taken(partial(_reduced, "ReduceMean"), _linear),
     "ReduceSum": Taken(partial(_reduced, "ReduceSum"), _linear),
     "GlobalAveragePool": Taken(_pooled, _of_images),
+    "Resize": Taken(_enlarged, _repeated),
 }

@@ -65,8 +65,27 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
 
 
 def _only_adds(rule: Rule) -> bool:
-    """Whether the rule in this direction does something more to what is there, as Relu(x) = Relu(Relu(x))."""
-    return len(rule.source) == 1 and rule.source[0] in postorder(rule.target)
+    """Whether the rule in this direction does something more to what is there, or to operands of it before.
+
+    As Relu(x) = Relu(Relu(x)) does, and Add(x, y) = Add(x, Expand(y)).
+    """
+    if len(rule.source) > 1:
+        return False
+    (source,), (target,) = rule.source, rule.target
+    return source in postorder(rule.target) or (
+        isinstance(source, Apply)
+        and isinstance(target, Apply)
+        and (source.operator, source.attributes) == (target.operator, target.attributes)
+        and len(source.args) == len(target.args)
+        and all(_is_what_changes(old, new) for old, new in zip(source.args, target.args, strict=True))
+    )
+
+
+def _is_what_changes(old: Term, new: Term) -> bool:
+    """Whether operators of one operand, or none, make the new term of the old one."""
+    while new != old and isinstance(new, Apply) and len(new.args) == 1:
+        (new,) = new.args
+    return new == old
 
 
 def compile_fold(rule: Rule, builder: Builder) -> CompiledRule | None:
