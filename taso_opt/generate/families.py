@@ -116,8 +116,10 @@ PRODUCTS: tuple[Pool, ...] = (
     _pool("inner", "matrix", "x: m k; y: m l; w: k n; v: l n"),
     _pool("split operands", "matrix", "x: m n+p; y: n+p m; w: m k; v: k n+p"),
     _pool("stacked products", "image", "x: c m k; y: d m k; w: c k n; v: d k n; u: k n", without=WINDOWED),
+    _pool("leading ones", "image", "x: d c m k", "w: 1 k n", without=[*WINDOWED, *JOINS, "Transpose"], together=0,
+          shapes="k n", max_ops=2),
     _pool("split stacks", "image", "x: c+d m k; y: c+d k n; u: k n", without=WINDOWED),
-)
+)  # fmt: skip
 
 ELEMENTS: tuple[Pool, ...] = (
     _pool("element by element", "matrix", "x y z t: m n", without=PLACES, together=2, maps=True),

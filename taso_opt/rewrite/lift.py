@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from taso_opt.core.dims import Dim, Size, substitute, symbol, total
+from taso_opt.core.dims import Dim, Size, product, substitute, symbol, total
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, children, postorder
@@ -41,7 +41,7 @@ class NotLiftable(Exception):
 
 def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
-    useful = [rule for rule in rules.directed() if not _only_adds(rule)]
+    useful = [rule for rule in rules.directed() if not _only_adds(rule, builder)]
     useful += paired(useful, builder)
     compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
     return tuple(rule for rule in compiled if rule is not None and head(rule.source) is not None)
@@ -64,8 +64,8 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
         return None
 
 
-def _only_adds(rule: Rule) -> bool:
-    """Whether the rule in this direction does something more to what is there, or to operands of it before.
+def _only_adds(rule: Rule, builder: Builder) -> bool:
+    """Whether the rule in this direction does something more to what is there, or repeats operands of it before.
 
     As Relu(x) = Relu(Relu(x)) does, and Add(x, y) = Add(x, Expand(y)).
     """
@@ -77,15 +77,15 @@ def _only_adds(rule: Rule) -> bool:
         and isinstance(target, Apply)
         and (source.operator, source.attributes) == (target.operator, target.attributes)
         and len(source.args) == len(target.args)
-        and all(_is_what_changes(old, new) for old, new in zip(source.args, target.args, strict=True))
+        and all(old == new or _repeats(old, new, builder) for old, new in zip(source.args, target.args, strict=True))
     )
 
 
-def _is_what_changes(old: Term, new: Term) -> bool:
-    """Whether operators of one operand, or none, make the new term of the old one."""
-    while new != old and isinstance(new, Apply) and len(new.args) == 1:
-        (new,) = new.args
-    return new == old
+def _repeats(old: Term, new: Term, builder: Builder) -> bool:
+    """Whether a term is one operator on another and has another number of elements."""
+    if not isinstance(new, Apply) or new.args != (old,):
+        return False
+    return product(builder.type(old).shape) != product(builder.type(new).shape)
 
 
 def compile_fold(rule: Rule, builder: Builder) -> CompiledRule | None:

@@ -83,3 +83,8 @@ def test_what_enlarging_does_not_pass_is_not_proved(op, text):
 def test_nothing_is_found_of_repetition_where_it_is_not_asked_for(library):
     assert discover_expansions(library, 0, frozenset({"Mul"})) == ()
     assert discover_means(library, 0, frozenset({"Conv", "Relu"})) == ()
+
+
+def test_a_leading_one_of_weights_is_found_to_be_left_out(discovered, covers):
+    found = discovered("leading ones", "MatMul, Reshape, Add")
+    assert covers(found, "MatMul(x, w) = MatMul(x, Reshape(w; shape=(k, n))) where x[*b, l, m, k], w[1, k, n]")

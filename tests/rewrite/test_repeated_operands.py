@@ -56,3 +56,9 @@ def test_a_rule_that_repeats_something_else_is_used_in_both_directions(op):
     inner, outer = op.Resize(op.Relu(x), scales=(2, 3)), op.Relu(op.Resize(x, scales=(2, 3)))
     assert results(op, law, outer) == [inner]
     assert results(op, law, inner) == [outer]
+
+
+def test_another_shape_of_weights_is_no_repetition(op):
+    x, w = variable("x", 8, 3, 4), variable("w", 1, 4, 5)
+    law = "MatMul(x, w) = MatMul(x, Reshape(w; shape=(k, n))) where x[*b, l, m, k], w[1, k, n]"
+    assert results(op, law, op.MatMul(x, w)) == [op.MatMul(x, op.Reshape(w, shape=(4, 5)))]
