@@ -249,9 +249,9 @@ def runtime_cases(library: SpecLibrary, name: str) -> Iterator[Case]:
 
 
 def _prepared_cases(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Case]:
-    """Sides of axioms with an operator that ONNX lacks, with what the runtime computes for the other side, without."""
+    """Sides of laws with an operator that ONNX lacks, with what the runtime computes for the other side, without."""
     builder = library.builder()
-    for axiom in library.axioms.values():
+    for axiom in (*library.axioms.values(), *library.definitions.values()):
         for instance in axiom.instances(builder):
             sides = [*instance.left, *instance.right]
             with_it = [any(_is(term, name) for term in postorder([side])) for side in sides]

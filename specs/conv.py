@@ -80,6 +80,7 @@ OPERATOR = Operator(
     choices={
         "image": (*WINDOWS, {**PLAIN, "group": 2}),
         "pooling": tuple({**PLAIN, "pads": pads, "group": 2} for pads in ((0, 0, 0, 0), (1, 1, 1, 1))),
+        "composed": ({**PLAIN, "strides": (2, 2), "pads": (1, 1, 1, 1)}, PLAIN),
         "around": tuple({**PLAIN, "pads": pads, "group": 2} for pads in AROUND),
     },
 )

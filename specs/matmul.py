@@ -1,5 +1,6 @@
 """Matrix multiplication of the last two axes, leading axes broadcast (ONNX MatMul on ranks of at least 2)."""
 
+from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Operator, axiom, plain_spelling
@@ -134,3 +135,8 @@ def matmul_of_batches_split_over_one_matrix(op, x: "*b n+p m k", y: "k l"):
 @axiom()
 def one_matrix_times_split_batches(op, x: "m k", y: "*b n+p k l"):
     return halves(op, op.MatMul(x, y), -3), tuple(op.MatMul(x, part) for part in halves(op, y, -3))
+
+
+@axiom()
+def matrix_with_a_leading_one(op, x: "*b l m k", w: "1 k n"):
+    return op.MatMul(x, w), op.MatMul(x, op.Reshape(w, shape=(symbol("k"), symbol("n"))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from taso_opt.core.dims import symbol
+from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.term import Attribute
 from taso_opt.spec.elementwise import CONCAT_AXES, PERMUTATIONS, SCALARS, SWAP
 from taso_opt.spec.operator import Operator
@@ -36,6 +36,15 @@ FEW: Mapping[int, tuple[str, ...]] = {-1: ("",), -2: ("",), -3: ("@ 1 1", ""), -
 
 SELDOM = frozenset({"Max", "Min", "PRelu"})
 
+EXPANDED = {
+    "*b @ 1": "*b @ n",
+    "*b 1 @": "*b m @",
+    "*b 1 n": "*b @ n",
+    "*b 1 1": "*b m @",
+    "*b @ 1 1": "*b @ h w",
+}
+"""What is repeated to what: the cut axis is an old one or a repeated one."""
+
 LARGEST = ("*b @", "*b @ t1", "*b @ t2 t1", "*b @ t3 t2 t1")
 AXES = ((-1,), (-2, -1))
 IMAGES = ("@ c h w", "m @ h w")
@@ -48,6 +57,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
         "*b @ k; k m", "*b @ k; *b k m", "*b m k; k @", "*b m k; *b k @", "m k; *b k @",
         "*b @ m k; k l", "*b @ m k; *b @ k l", "m k; *b @ k l", "*b @ t m k; *b @ t k l", "*b @ t m k; k l",
     ),
+    "GlobalAveragePool": ("@ c h w", "m @ h w"),
     "LayerNormalization": tuple(
         f"{x}; {rest}" for x in LARGEST[1:] for rest in ("", "; t1", "; t1; t1")
     ),
@@ -59,7 +69,7 @@ def cuts(operator: Operator) -> Iterator[Cut]:
     """Every choice of operands and attributes of an operator that is tried."""
     name = operator.name
     if operator.elementwise and operator.arity == 1:
-        yield from (Cut(_schemes(scheme), values) for values in _parameters(operator) for scheme in LARGEST)
+        yield from (Cut(_schemes(scheme), values) for values in parameters(operator) for scheme in LARGEST)
     elif operator.elementwise and operator.arity == 2:
         yield from _of_two(FEW if name in SELDOM else BROADCAST, operator.commutative or name in SELDOM)
     elif name == "Concat":
@@ -74,17 +84,25 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from _padded()
     elif name == "Reshape":
         yield from _reshaped()
+    elif name == "Resize":
+        yield from (Cut(_full(2, at), {"scales": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
+    elif name == "Expand":
+        yield from (Cut(_schemes(scheme), {"shape": _attribute(shape)}) for scheme, shape in EXPANDED.items())
     elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):
         yield from _windowed(name)
     else:
         yield from (Cut(_schemes(form)) for form in FORMS.get(name, ()))
 
 
+def _attribute(shape: str) -> tuple[Dim, ...]:
+    return tuple(WHOLE if size == "@" else symbol(size) for size in shape.split())
+
+
 def _schemes(form: str) -> tuple[str, ...]:
     return tuple(part.strip().replace("@", CUT) for part in form.split(";"))
 
 
-def _parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
+def parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
     """The parameters of a scalar function: symbols for a power, else those that the enumeration tries."""
     if operator.name == "Pow":
         return ({"exponent": (symbol("e"), symbol("d"))}, *operator.choices[SCALARS])

@@ -39,6 +39,7 @@ SIZES = {
     "image": IMAGE_SIZES,
     "pooling": IMAGE_SIZES,
     "around": IMAGE_SIZES,
+    "composed": IMAGE_SIZES,
     "shape": STAR_SIZES,
 }
 
@@ -115,8 +116,10 @@ PRODUCTS: tuple[Pool, ...] = (
     _pool("inner", "matrix", "x: m k; y: m l; w: k n; v: l n"),
     _pool("split operands", "matrix", "x: m n+p; y: n+p m; w: m k; v: k n+p"),
     _pool("stacked products", "image", "x: c m k; y: d m k; w: c k n; v: d k n; u: k n", without=WINDOWED),
+    _pool("leading ones", "image", "x: d c m k", "w: 1 k n", without=[*WINDOWED, *JOINS, "Transpose"], together=0,
+          shapes="k n", max_ops=2),
     _pool("split stacks", "image", "x: c+d m k; y: c+d k n; u: k n", without=WINDOWED),
-)
+)  # fmt: skip
 
 ELEMENTS: tuple[Pool, ...] = (
     _pool("element by element", "matrix", "x y z t: m n", without=PLACES, together=2, maps=True),
@@ -181,6 +184,9 @@ KERNELS: tuple[Pool, ...] = (
     _pool("enlarged kernels", "image kernel", "x: n c h w", "f: m c 1 1; g: m c 3 3; a: m", without=NOT_SUMS),
     _pool("identity kernels", "image kernel", "x: n c h w", "f: c c 1 1; a: c", without=NOT_SUMS),
     _pool("kernels of pairs", "image kernel", "x: n 2*c h w", "f: 2*m c 3 3; a: 2*m", without=NOT_SUMS, max_ops=2),
+    _pool(
+        "composed kernels", "composed", "x: n c h w", "f: m c 3 3; k: p m 1 1; a: m; b: p", without=NOT_SUMS, together=0
+    ),
     _pool("pooling kernels", "pooling", "x: n 2*c h w", "f: 2*c c 3 3; a: 2*c", without=(*JOINS, *FLAT), max_ops=3),
 )
 

@@ -210,7 +210,7 @@ class _Evaluation:
             first, *others = (mask & self._level.data for mask in masks)
             wanted &= np.logical_and.reduce([first != 0, *(other == 0 for other in others)])
         if self._level.data and block.move.operator.weights_only:
-            wanted &= (masks[0] & self._level.data) == 0
+            wanted &= (np.bitwise_or.reduce(masks) & self._level.data) == 0
         return operands if wanted.all() else operands.part(wanted)
 
     def _values(self, block: Block, operands: _Operands) -> list[list[Array]]:

@@ -43,7 +43,8 @@ class Move:
     @property
     def takes_data(self) -> bool:
         """Whether the first operand is data and all others are weights, where a pool tells them apart."""
-        product = self.operator.arithmetic and self.arity > 1 and not is_broadcasting(self.operator)
+        mixes = self.operator.arithmetic and not self.operator.weights_only
+        product = mixes and self.arity > 1 and not is_broadcasting(self.operator)
         return product or any(name == "strides" for name, _ in self.attributes)
 
 

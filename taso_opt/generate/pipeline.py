@@ -18,6 +18,7 @@ from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.bounded import discover_bounded
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
 from taso_opt.generate.definitions import discover_definitions
+from taso_opt.generate.expansions import discover_expansions
 from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
 from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
@@ -101,10 +102,9 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
     definitions = discover_definitions(library, names, scalars)
     bounded = discover_bounded(library, settings.max_ops, settings.seed, names)
-    passing = [
-        discover(library, settings.seed, names) for discover in (discover_slices, discover_means, discover_pooled)
-    ]
-    return (*scalars, *bounded), definitions, tuple(rule for rules in passing for rule in rules)
+    passing = (discover_slices, discover_means, discover_pooled, discover_expansions)
+    passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
+    return (*scalars, *bounded), definitions, passed
 
 
 def _digest(work: Sequence[Shard]) -> str:

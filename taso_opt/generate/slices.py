@@ -27,6 +27,9 @@ SLICE = "Slice"
 SIZES = (symbol("n"), symbol("p"), symbol("q"))
 """What is before, kept and behind."""
 
+NEIGHBOURS = (2, 3, 4)
+"""How many slices are joined again: as many as there are parts of an attention or gates of a recurrent cell."""
+
 
 def discover_slices(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which a slice meets one of the named operators, in the order of their text form."""
@@ -70,6 +73,7 @@ def _along_one_axis(builder: Builder) -> Iterator[Rule]:
         yield from _of_join(builder, axis)
         yield from _of_slice(builder, axis)
         yield from _of_everything(builder, axis)
+        yield from _of_neighbours(builder, axis)
     for axis in CONCAT_AXES[:2]:
         yield from _of_padding(builder, axis)
 
@@ -104,6 +108,16 @@ def _of_slice(builder: Builder, axis: int) -> Iterator[Rule]:
         cut, rest = names[:3], list(SIZES)
         source = _range(builder, _range(builder, x, axis, rest, 1, 2), other, cut, 1, 2)
         yield Rule((source,), (_range(builder, _range(builder, x, other, cut, 1, 2), axis, rest, 1, 2),))
+
+
+def _of_neighbours(builder: Builder, axis: int) -> Iterator[Rule]:
+    """Slices of one tensor, joined in their order where one ends and the next begins, are a longer slice of it."""
+    for count in NEIGHBOURS:
+        names = [symbol(f"n{at}") for at in range(count + 2)]
+        x = _variable("x0", axis, total(names))
+        parts = [_range(builder, x, axis, names, at, at + 1) for at in range(1, count + 1)]
+        joined = builder.apply("Concat", parts, {"axis": axis})
+        yield Rule((joined,), (_range(builder, x, axis, names, 1, count + 1),))
 
 
 def _of_padding(builder: Builder, axis: int) -> Iterator[Rule]:

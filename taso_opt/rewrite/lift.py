@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from taso_opt.core.condition import Condition
-from taso_opt.core.dims import Dim, Size, substitute, symbol, total
+from taso_opt.core.dims import Dim, Size, product, substitute, symbol, total
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, children, postorder
@@ -42,7 +42,7 @@ class NotLiftable(Exception):
 
 def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
-    useful = [rule for rule in rules.directed() if not _only_adds(rule)]
+    useful = [rule for rule in rules.directed() if not _only_adds(rule, builder)]
     useful += paired(useful, builder)
     compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
     return tuple(rule for rule in compiled if rule is not None and head(rule.source) is not None)
@@ -65,9 +65,28 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
         return None
 
 
-def _only_adds(rule: Rule) -> bool:
-    """Whether the rule in this direction does something more to what is there, as Relu(x) = Relu(Relu(x))."""
-    return len(rule.source) == 1 and rule.source[0] in postorder(rule.target)
+def _only_adds(rule: Rule, builder: Builder) -> bool:
+    """Whether the rule in this direction does something more to what is there, or repeats operands of it before.
+
+    As Relu(x) = Relu(Relu(x)) does, and Add(x, y) = Add(x, Expand(y)).
+    """
+    if len(rule.source) > 1:
+        return False
+    (source,), (target,) = rule.source, rule.target
+    return source in postorder(rule.target) or (
+        isinstance(source, Apply)
+        and isinstance(target, Apply)
+        and (source.operator, source.attributes) == (target.operator, target.attributes)
+        and len(source.args) == len(target.args)
+        and all(old == new or _repeats(old, new, builder) for old, new in zip(source.args, target.args, strict=True))
+    )
+
+
+def _repeats(old: Term, new: Term, builder: Builder) -> bool:
+    """Whether a term is one operator on another and has another number of elements."""
+    if not isinstance(new, Apply) or new.args != (old,):
+        return False
+    return product(builder.type(old).shape) != product(builder.type(new).shape)
 
 
 def compile_fold(rule: Rule, builder: Builder) -> CompiledRule | None:

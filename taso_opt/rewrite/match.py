@@ -171,8 +171,11 @@ class Matcher:
         if isinstance(wanted, tuple):
             if not isinstance(found, tuple):
                 return False
-            if len(wanted) == 1 and isinstance(wanted[0], Size) and wanted[0].is_star:
-                return bool(binding.setdefault(wanted[0].symbol or "", found) == found)
+            if wanted and isinstance(wanted[0], Size) and wanted[0].is_star:
+                axes = len(found) - (len(wanted) - 1)
+                if axes < 0 or binding.setdefault(wanted[0].symbol or "", found[:axes]) != found[:axes]:
+                    return False
+                wanted, found = wanted[1:], found[axes:]
             return len(wanted) == len(found) and all(
                 self._attributes(a, b, element, binding) for a, b in zip(wanted, found, strict=True)
             )

@@ -116,6 +116,10 @@ class FloatArrays:
         """The same elements in row-major order under another shape."""
         return np.reshape(x, (x.shape[0], *shape))
 
+    def broadcast(self, x: Array, shape: Sequence[int]) -> Array:
+        """The same elements repeated along axes of size one, and along new ones before the first, up to a shape."""
+        return np.broadcast_to(_widened(x, len(shape) + 1), (x.shape[0], *shape))
+
     def pad(self, x: Array, widths: Sequence[tuple[int, int]], lowest: bool = False) -> Array:
         """Pad the last axes with zeros, or with what loses every comparison."""
         full = [(0, 0)] * (x.ndim - len(widths)) + list(widths)

@@ -11,12 +11,13 @@ from taso_opt.core.term import Var, postorder
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.generate.slices import discover_slices
+from taso_opt.generate.subsume import subsumes
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
-from taso_opt.spec.text import format_rule
+from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.index_functions.prove import least_values, prove_for_all_sizes
 from taso_opt.verify.scalar_rules import is_definitional
@@ -85,6 +86,21 @@ def test_candidates_hold_where_nothing_is_left_away(library, candidates):
             checked += 1
             break
     assert checked > len(candidates) / 4
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        "Concat(Slice(x; axis=-1, sizes=(a, n, m+b)), Slice(x; axis=-1, sizes=(a+n, m, b)); axis=-1) = "
+        "Slice(x; axis=-1, sizes=(a, n+m, b)) where x[*b, a+n+m+b]",
+        "Concat(Slice(x; axis=-3, sizes=(a, n, m+k+b)), Slice(x; axis=-3, sizes=(a+n, m, k+b)), "
+        "Slice(x; axis=-3, sizes=(a+n+m, k, b)); axis=-3) = Slice(x; axis=-3, sizes=(a, n+m+k, b)) "
+        "where x[*b, a+n+m+k+b, h, w]",
+    ],
+)
+def test_neighbours_are_joined_to_a_longer_slice(library, candidates, law):
+    wanted = parse_rule(law, library.builder())
+    assert any(subsumes(rule, wanted, library.builder()) for rule in candidates)
 
 
 def test_what_a_slice_leaves_away_may_be_nothing_and_what_it_keeps_may_not(library):

@@ -57,3 +57,11 @@ def test_a_sum_without_its_axes_is_a_reshaped_sum(read):
 def test_a_sum_over_unknown_axes_stays_opaque(read, sum_):
     model = read(HEAD + "g " + sum_)
     assert model.graph.outputs[0].operator != "ReduceSum"
+
+
+def test_a_mean_over_all_pixels_is_read_and_stays_the_node_it_is(read):
+    model = read(HEAD + "g (float[2,3,4,5] x) => (float[2,3,1,1] y) { y = GlobalAveragePool (x) }")
+    (output,) = model.graph.outputs
+    assert output.operator == "GlobalAveragePool"
+    assert model.builder.type(output).shape == (2, 3, 1, 1)
+    assert write_model(model, model.graph).SerializeToString() == model.path.read_bytes()

@@ -37,7 +37,8 @@ NUMBERS = {"LRN": (1, 2), "LayerNormalization": (1,)}
 
 CASES = 40
 WRITTEN = sorted(name for name, operator in load_specs().operators.items() if not operator.weights_only)
-PREPARED = sorted(name for name, operator in load_specs().operators.items() if operator.weights_only)
+PREPARED = sorted(name for name, one in load_specs().operators.items() if one.weights_only and not one.defined)
+DEFINED = sorted(name for name, one in load_specs().operators.items() if one.weights_only and one.defined)
 SPREAD = 3.0
 """Wide enough for all pieces of hard swishes and the like."""
 
@@ -244,6 +245,24 @@ def test_convolutions_with_prepared_kernels_compute_the_same_in_the_runtime(libr
                 model = standalone_model(op, [side], opset=17, ir_version=8, constant_values=lambda _, f=kernel: f)
                 found.append(run(model, {"i0": x})[0])
             np.testing.assert_allclose(*found, **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_prepared_weights_are_what_the_runtime_computes_for_their_definition(library, name):
+    op, generator = library.builder(), np.random.default_rng(0)
+    laws = [law for law in library.definitions.values() if law.law.__module__.endswith(f".{name.lower()}")]
+    instances = [one for law in laws for one in law.instances(op)]
+    assert instances, f"expected a definition of {name}"
+    for instance in instances:
+        for number, (left, right) in enumerate(
+            random_instances(op, (*instance.left, *instance.right), 8, generator, "float32")
+        ):
+            model = standalone_model(op, [right], left.args, opset=17, ir_version=8)
+            feed, leaves = random_operands(left, number)
+            (mine,) = evaluate_arrays(op, FloatArrays(), [left], leaves)
+            (theirs,) = run(model, feed)
+            assert mine.shape == op.type(left).shape
+            np.testing.assert_allclose(theirs, mine, **_rounded(mine))
 
 
 def has_conv(roots):

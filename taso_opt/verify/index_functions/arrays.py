@@ -243,6 +243,12 @@ class IndexArrays:
                 layouts[group.new[0]] = crossed([x.layouts[axis] for axis in group.old])
         return Tensor(new, tuple(layouts), lambda place: x.at(source_place(self.facts, divisions, x.shape, new, place)))
 
+    def broadcast(self, x: Tensor, shape: Sequence[Dim]) -> Tensor:
+        """The same elements repeated along axes of size one, and along new ones before the first, up to a shape."""
+        sizes = tuple(shape)
+        whole = Tensor(sizes, tuple(map(plain, sizes)), lambda place: ZERO)
+        return elementwise(lambda element, _: element, x, whole)
+
     def pad(self, x: Tensor, widths: Sequence[tuple[Dim, Dim]], lowest: bool = False) -> Tensor:
         """Pad the last axes with zeros, or with what loses every comparison."""
         rank = len(x.shape)

@@ -1,0 +1,47 @@
+"""What a pointwise convolution, with a bias of its own or without, makes of the bias before it; for weights only."""
+
+from taso_opt.core.dims import symbol
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec import Operator, Spelling, definition
+from taso_opt.spec.shapes import same_dims, same_dtype
+
+PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
+
+
+def infer(a, k, b=None):
+    if a.rank != 1 or k.rank < 3 or any(size != 1 for size in k.shape[2:]):
+        raise TypeMismatch(f"expected a bias and a pointwise kernel for ComposedBias, found {a} and {k}")
+    same_dims("inner channels of ComposedBias", a.shape, k.shape[1:2])
+    if b is not None:
+        same_dims("output channels of ComposedBias", b.shape, k.shape[:1])
+    return TensorType(same_dtype(a, k), k.shape[:1])
+
+
+def evaluate(xp, a, k, b=None):
+    mixed = xp.contract("md,d->m", xp.reshape(k, xp.shape(k)[:2]), a)
+    return mixed if b is None else xp.add(mixed, b)
+
+
+OPERATOR = Operator(
+    "ComposedBias",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling((), lambda op, node: None),
+    arity=None,
+    weights_only=True,
+    choices={"composed": ({},)},
+    defined=True,
+)
+
+
+@definition()
+def composed_bias(op, a: "d", k: "m d 1 1"):
+    pixel = op.Reshape(a, shape=(1, symbol("d"), 1, 1))
+    return op.ComposedBias(a, k), op.Reshape(op.Conv(pixel, k, **PLAIN), shape=(symbol("m"),))
+
+
+@definition()
+def composed_biases(op, a: "d", k: "m d 1 1", b: "m"):
+    pixel = op.Reshape(a, shape=(1, symbol("d"), 1, 1))
+    return op.ComposedBias(a, k, b), op.Reshape(op.Conv(pixel, k, b, **PLAIN), shape=(symbol("m"),))

@@ -1,0 +1,54 @@
+"""Axes of size one repeated, and new axes put before the first, up to a shape; the attribute is that whole shape.
+
+ONNX repeats to what its operand and the given shape broadcast to together, and that is the shape here.
+"""
+
+import numpy as np
+
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec import OnnxCall, Operator, Spelling
+from taso_opt.spec.shapes import broadcast_shapes
+
+
+def infer(x, shape):
+    if broadcast_shapes(x.shape, tuple(shape)) != tuple(shape):
+        raise TypeMismatch(f"expected a shape that {x} repeats to for Expand, found {list(shape)}")
+    return TensorType(x.dtype, tuple(shape))
+
+
+def evaluate(xp, x, shape):
+    return xp.broadcast(x, shape)
+
+
+def read(op, node):
+    if node.types[0] is None or len(node.inputs) < 2 or node.constants[1] is None:
+        return None
+    given = tuple(int(size) for size in node.constants[1])
+    if any(size < 1 for size in given):
+        return None
+    return op.Expand(node.inputs[0], shape=broadcast_shapes(node.types[0].shape, given))
+
+
+def write(term, context):
+    shape = term.attribute("shape")
+    source = context.type_of(term.args[0]).shape
+    if len(source) > len(shape):
+        return None
+    # A size that is not known is that of the operand, which a one leaves as it is.
+    kept = (None,) * (len(shape) - len(source)) + tuple(source)
+    sizes = [size if isinstance(size, int) else 1 for size in shape]
+    if any(not isinstance(size, int) and size != own for size, own in zip(shape, kept, strict=True)):
+        return None
+    return OnnxCall("Expand", (*term.args, np.array(sizes, np.int64)))
+
+
+OPERATOR = Operator(
+    "Expand",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling(("Expand",), read, write),
+    arity=1,
+    arithmetic=False,
+    defined=True,
+)
