@@ -117,13 +117,13 @@ def _stage(job: Job, folder: Path) -> _Stage:
     if proto is not None:
         original = folder / "original.onnx"
         save_atomically(proto, original, original=path, durable=False)
-    feeds = [*sample_feeds(inputs, samples, seed), *_feeds_at_other_sizes(job, original, inputs)]
+    feeds = [*sample_feeds(inputs, samples, seed), *feeds_at_other_sizes(job, original, inputs)]
     timing = timing_feeds(inputs, samples, seed)
     trial = Trial(feeds, timing, job.run, computes_in_singles(source), rounds_to_integers(source))
     return _Stage(model, original, trial, cut)
 
 
-def _feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput]) -> list[Sample]:
+def feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput]) -> list[Sample]:
     """Inputs at the further sizes that the user gives, else at sizes near the assumed ones at which the model runs."""
     bindings, seed = job.settings.bindings[1:], job.settings.seed + SEEDS
     if bindings:

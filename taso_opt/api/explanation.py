@@ -87,7 +87,7 @@ def _hint(model: Model, node: str) -> str:
     nodes = model.proto.graph.node
     around = next((proto for proto in nodes if node in names_in_bodies(proto)), None)
     if around is not None:
-        return f" (it is in a body of {around.name or around.output[0]}, and bodies stay as they are)"
+        return f" (it is in a body of {around.name or around.output[0]}, and no rule is applied in bodies)"
     near = get_close_matches(node, [name for proto in nodes for name in (proto.name, *proto.output) if name], 3)
     if near:
         return f" (did you mean {', '.join(near)}?)"

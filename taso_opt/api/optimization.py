@@ -238,5 +238,5 @@ def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
         objective=costs.parts(shown),
         settings=job.settings.described(),
         runtime={"tasoopt": __version__, **versions(), **asdict(job.info)},
-        warnings=_by_parts(job),
+        warnings=(*_by_parts(job), *job.remarks),
     )

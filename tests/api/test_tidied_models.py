@@ -77,6 +77,26 @@ def test_a_cleaned_model_that_is_not_ahead_leaves_the_file_as_it_was_byte_for_by
     assert record.operators_after == record.operators_before
 
 
+def test_a_clean_up_that_random_inputs_cannot_check_is_left_out_with_a_remark(tmp_path, process):
+    text = (
+        PLAIN.replace("[a, b] x", "[a] x")
+        .replace("[a, b] y", "[a] y")
+        .replace(
+            "t = Identity(x)  y = Relu(t)",
+            """far = Constant <value_ints = [99999]> ()  g = Gather <axis = 0> (x, far)  s = Shape(x)  n = Size(s)
+           one = Constant <value_int = 1> ()  c = Equal(n, one)
+           y = If (c) <then_branch = p () => (float[a] u) { u = Relu(g) },
+                       else_branch = q () => (float[a] v) { v = Neg(g) }>""",
+        )
+    )
+    path = tmp_path / "model.onnx"
+    path.write_bytes(parser.parse_model(text).SerializeToString())
+    record = optimize_file(path, OptimizeSettings(budget=1.0), process=process)
+    assert record.result == "unchanged" and record.passes == ()
+    (remark,) = [warning for warning in record.warnings if warning.startswith("a clean-up of the bodies")]
+    assert "(--dim gives other sizes, --inputs your own inputs): expected ONNX Runtime to run" in remark
+
+
 @pytest.mark.parametrize("error", [RuntimeFailure("a crash"), UnsupportedError("no library")])
 def test_a_clean_up_that_fails_leaves_the_search_to_the_model_as_it_is(model, process, monkeypatch, error):
     def failing(*_):
