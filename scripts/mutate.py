@@ -63,6 +63,7 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("IdentityKernel", "line 2: 0 becomes 1"): "the kernel has as many channels in as out, which its types ask for",
     ("PoolKernel", "line 3: 'g,cd->gcd' becomes 'g,cd->gdc'"): "an identity matrix is its own transposed one",
     ("PoolKernel", "line 6: 1 becomes 2"): ONE_WINDOW,
+    ("Subsample", "line 2: 1 becomes 2"): "a window of one pixel has no second one that a dilation could move",
     ("mean", "line 5: 1 becomes 2"): ONE_WINDOW,
     ("mean", "line 5: True becomes False"): "there is no padding that could count or not",
     (

@@ -1,6 +1,7 @@
 """What lies between two places of an axis counted from the end: `sizes` says how much is before, kept and behind.
 
-ONNX cuts several axes at once; a longer list means one cut after the other.
+ONNX cuts several axes at once; a longer list means one cut after the other. Steps leave out rows or columns of what is
+kept (`specs/subsample.py`).
 """
 
 from functools import reduce
@@ -43,18 +44,23 @@ def read(op, node):
     if bounds is None or node.types[0] is None or node.types[0].dtype not in FLOATS:
         return None
     result, shape = node.inputs[0], node.types[0].shape
-    for axis, start, end in bounds:
+    strides = [1, 1]
+    for axis, start, end, step in bounds:
         at = axis_from_end(axis, len(shape))
+        if step != 1 and (at < -len(strides) or step < 1 or len(shape) < len(strides)):
+            return None
         sizes = _between(shape[at], start, end)
         if sizes is None:
             return None
         if sizes:
             result = op.Slice(result, axis=at, sizes=sizes)
-    return result
+        if step != 1:
+            strides[at] = step
+    return result if strides == [1, 1] else op.Subsample(result, strides=tuple(strides))
 
 
 def _bounds(node):
-    """Axis, start and end of each cut; None where one of them is not known or elements are skipped."""
+    """Axis, start, end and step of each cut; None where one of them is not known."""
     if node.opset < OPERANDS_SINCE:
         starts, ends = node.attribute("starts", None), node.attribute("ends", None)
         axes, steps = node.attribute("axes", None), None
@@ -64,11 +70,12 @@ def _bounds(node):
         if any(operand is not None and value is None for operand, value in zip(given[1:], known[1:], strict=True)):
             return None
         starts, ends, axes, steps = known[1:]
-    if starts is None or ends is None or (steps is not None and any(step != 1 for step in steps)):
+    if starts is None or ends is None:
         return None
     axes = range(len(starts)) if axes is None else axes
-    found = [tuple(map(int, bounds)) for bounds in zip(axes, starts, ends, strict=True)]
-    return found if len({axis for axis, _, _ in found}) == len(found) else None
+    steps = [1] * len(starts) if steps is None else steps
+    found = [tuple(map(int, bounds)) for bounds in zip(axes, starts, ends, steps, strict=True)]
+    return found if len({axis for axis, *_ in found}) == len(found) else None
 
 
 def _between(size, start, end):

@@ -86,6 +86,8 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from _reshaped()
     elif name == "Resize":
         yield from (Cut(_full(2, at), {"scales": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
+    elif name == "Subsample":
+        yield from (Cut(_full(2, at), {"strides": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
     elif name == "Expand":
         yield from (Cut(_schemes(scheme), {"shape": _attribute(shape)}) for scheme, shape in EXPANDED.items())
     elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):

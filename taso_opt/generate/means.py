@@ -32,6 +32,6 @@ def discover_means(library: SpecLibrary, seed: int, operators: frozenset[str]) -
 def _candidates(library: SpecLibrary, builder: Builder, operators: frozenset[str]) -> Iterator[Rule]:
     for taken, how in TAKEN.items():
         for name, cut in how.forms(library) if taken in operators else ():
-            rule = passed(builder, name, cut, how.take, lambda value: value)
+            rule = passed(builder, name, cut, how.take, how.kept)
             if rule is not None:
                 yield rule

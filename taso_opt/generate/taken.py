@@ -8,13 +8,15 @@ from functools import partial
 from typing import TypeAlias
 
 from taso_opt.core.dims import symbol
-from taso_opt.core.term import Term
+from taso_opt.core.term import Apply, Attribute, Term
 from taso_opt.generate.cuts import POINTWISE, SELDOM, Cut, G, parameters
 from taso_opt.generate.passing import Take
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
 U, V = symbol("u"), symbol("v")
+NEXT = (1, 1)
 SCALES = symbol("s_h"), symbol("s_w")
 
 
@@ -23,10 +25,14 @@ Forms: TypeAlias = Iterator[tuple[str, Cut]]
 
 @dataclass(frozen=True)
 class Taken:
-    """An operator that is taken of terms with axes of the sizes u and v, and what it is tried around."""
+    """An operator that is taken of terms with axes of the sizes u and v, and what it is tried around.
+
+    `kept` gives the attributes of what is tried for the operands of which it is taken.
+    """
 
     take: Take
     forms: Callable[[SpecLibrary], Forms]
+    kept: Callable[[Attribute], Attribute] = lambda value: value
 
 
 PAIRS = (
@@ -86,6 +92,26 @@ def _enlarged(builder: Builder, term: Term) -> Term | None:
     return builder.apply("Resize", (term,), {"scales": SCALES}) if _axes(builder, term) == (-2, -1) else None
 
 
+def _sliding(library: SpecLibrary) -> Forms:
+    """Windows at every pixel, of any size and with any pads."""
+    dense: dict[str, Attribute] = {**ANY_WINDOWS, "strides": NEXT}
+    for bias in ((), ("g*m",)):
+        yield "Conv", Cut(("n g*c h w", "g*m c i j", *bias), {**dense, "group": G})
+    yield "MaxPool", Cut(("n c h w",), {**dense, **ANY_KERNEL})
+    dense.pop("dilations")
+    for count in (0, 1):
+        yield "AveragePool", Cut(("n c h w",), {**dense, **ANY_KERNEL, "count_include_pad": count})
+
+
+def _subsampled(builder: Builder, term: Term) -> Term | None:
+    """Every so many pixels of a result; all of operands, of which fewer windows are taken."""
+    return builder.apply("Subsample", (term,), {"strides": SCALES}) if isinstance(term, Apply) else None
+
+
+def _strided(value: Attribute) -> Attribute:
+    return SCALES if value == NEXT else value
+
+
 def _axes(builder: Builder, term: Term) -> tuple[int, ...]:
     kind = builder.type(term)
     return tuple(at - kind.rank for at, dim in enumerate(kind.shape) if dim in (U, V))
@@ -96,4 +122,5 @@ TAKEN: Mapping[str, Taken] = {
     "ReduceSum": Taken(partial(_reduced, "ReduceSum"), _linear),
     "GlobalAveragePool": Taken(_pooled, _of_images),
     "Resize": Taken(_enlarged, _repeated),
+    "Subsample": Taken(_subsampled, _sliding, _strided),
 }

@@ -55,7 +55,9 @@ def build_library(
     # 1. Scalar equations and definitions are as general as they can be and rest on no axiom: they are kept as they
     #    are, under the weakest conditions.
     weakened = _weakened(crew, every)
-    general = (_without_axioms(library, rule, verdict) for rule, verdict in weakened if rests_on_meanings(builder, rule))
+    general = (
+        _without_axioms(library, rule, verdict) for rule, verdict in weakened if rests_on_meanings(builder, rule)
+    )
     meant = list(dict.fromkeys(general))
     # 2. Weaken the preconditions of what follows from axioms; where only the meanings give a rule it stays as it is.
     others = [(rule, verdict) for rule, verdict in every if not rests_on_meanings(builder, rule)]

@@ -55,7 +55,7 @@ def test_a_slice_with_known_bounds_is_one_cut_for_each_axis(read, bounds, cuts):
 @pytest.mark.parametrize(
     ("bounds", "shape"),
     [
-        ((["0"], ["4"], ["1"], ["2"]), "4,6"),
+        ((["0"], ["2"], ["0"], ["2"]), "2,4,6"),
         ((["5"], ["0"], ["1"], ["-1"]), "4,6"),
         ((["3"], ["2"], ["0"]), "4,6"),
         ((["0"], ["1"], ["0"]), "N,6"),
@@ -67,6 +67,22 @@ def test_a_slice_with_known_bounds_is_one_cut_for_each_axis(read, bounds, cuts):
 def test_other_slices_stay_opaque(read, bounds, shape):
     model = read(sliced(bounds, shape))
     assert model.graph.outputs[0].operator == OPAQUE
+
+
+@pytest.mark.parametrize(
+    ("bounds", "cuts", "strides"),
+    [
+        ((["0", "0"], ["99", "99"], ["2", "3"], ["2", "3"]), [], (2, 3)),
+        ((["0"], ["9223372036854775807"], ["-1"], ["2"]), [], (1, 2)),
+        ((["1", "2"], ["99", "-1"], ["-2", "-1"], ["2", "1"]), [(-1, (2, 3, 1)), (-2, (1, 4, 0))], (2, 1)),
+    ],
+)
+def test_steps_along_rows_and_columns_leave_every_so_many_of_what_is_kept(read, bounds, cuts, strides):
+    model = read(sliced(bounds, "2,3,5,6", "A,B,C,D"))
+    (output,) = model.graph.outputs
+    assert (output.operator, output.attribute("strides")) == ("Subsample", strides)
+    assert cuts_of(output.args[0]) == cuts
+    assert write_model(model, model.graph).SerializeToString() == model.path.read_bytes()
 
 
 def test_a_slice_beside_a_symbolic_axis_is_read_and_one_that_keeps_that_axis_is_none(read):
