@@ -127,7 +127,7 @@ def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:
 
 
 def _contradiction(prover: Prover, rule: Rule, found: Counterexample, engine: str = ENGINE) -> Contradiction:
-    axioms = ", ".join(prover.axioms_used(rule)) if engine == ENGINE else engine
+    axioms = ", ".join(prover.axioms_used(rule) or (engine,)) if engine == ENGINE else engine
     return Contradiction(
         f"expected proof and evaluation to agree, found a proof from {axioms} of {format_rule(rule)} although {found}"
     )

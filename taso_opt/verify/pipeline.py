@@ -131,12 +131,21 @@ def _without_axioms(library: SpecLibrary, rule: Rule, verdict: Proved) -> Rule:
 
 
 def _certified(crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress) -> list[Rule]:
-    verdicts = examine_all(crew, [Examine(rule) for rule in rules], progress)
-    questions = [Explain(rule) for rule in rules]
-    explained = crew.ask_all(questions, lambda done: progress(f"explained {done} of {len(rules)} rules"))
+    """The rules with the axioms that prove them; where tracking finds none, or none did, with none if meanings do."""
+    verdicts = dict(zip(rules, examine_all(crew, [Examine(rule) for rule in rules], progress), strict=True))
+    proved = {rule: verdict for rule, verdict in verdicts.items() if isinstance(verdict, Proved)}
+    tracked = [rule for rule, verdict in proved.items() if verdict.engine != BY_MEANINGS]
+    answers = crew.ask_all(
+        [Explain(rule) for rule in tracked], lambda done: progress(f"explained {done} of {len(tracked)} rules")
+    )
+    axioms = {rule: answer for rule, answer in zip(tracked, answers, strict=True) if isinstance(answer, tuple)}
+    rest = [rule for rule in tracked if rule not in axioms]
+    for rule, verdict in zip(rest, examine_all(crew, [Examine(rule, ()) for rule in rest], progress), strict=True):
+        if isinstance(verdict, Proved) and verdict.engine == BY_MEANINGS:
+            proved[rule] = verdict
     certified = []
-    for rule, verdict, axioms in zip(rules, verdicts, explained, strict=True):
-        if isinstance(verdict, Proved) and isinstance(axioms, tuple):
-            certificate = Certificate(tuple(map(str, axioms)), verdict.engine, library.digest)
+    for rule, verdict in proved.items():
+        if rule in axioms or verdict.engine == BY_MEANINGS:
+            certificate = Certificate(tuple(map(str, axioms.get(rule, ()))), verdict.engine, library.digest)
             certified.append(replace(rule, fp_class=verdict.fp_class, certificate=certificate))
     return certified

@@ -54,17 +54,19 @@ class Prover:
                 self._asserted.add(name)
         return _refute_negation(self._solver, goal)
 
-    def axioms_used(self, rule: Rule) -> tuple[str, ...]:
+    def axioms_used(self, rule: Rule) -> tuple[str, ...] | None:
         """A minimal set of axioms from which a provable equation follows, taken from the core of the proof.
 
-        Tracking assertions is much slower than proving, so only what is proved already comes here.
+        Tracking assertions is much slower than proving, so only what is proved already comes here, and for some of it
+        the limit does not suffice: None.
         """
         solver = _solver(())
         for name in self._relevant(rule):
             solver.assert_and_track(z3.And(self._law(name)), name)
         reason = _refute_negation(solver, negation(self._library.builder(), rule.source, rule.target), popped=False)
-        assert reason is None, f"expected a provable equation, found {reason}"
-        return tuple(self._fewest(rule, sorted(str(name) for name in solver.unsat_core())))
+        return (
+            None if reason is not None else tuple(self._fewest(rule, sorted(str(name) for name in solver.unsat_core())))
+        )
 
     def is_redundant(self, name: str) -> bool:
         """Whether an axiom follows from the others, at all its schemes and attributes."""
