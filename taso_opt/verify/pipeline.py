@@ -140,9 +140,10 @@ def _certified(crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress
     )
     axioms = {rule: answer for rule, answer in zip(tracked, answers, strict=True) if isinstance(answer, tuple)}
     rest = [rule for rule in tracked if rule not in axioms]
-    for rule, verdict in zip(rest, examine_all(crew, [Examine(rule, ()) for rule in rest], progress), strict=True):
-        if isinstance(verdict, Proved) and verdict.engine == BY_MEANINGS:
-            proved[rule] = verdict
+    others = zip(rest, examine_all(crew, [Examine(rule, ()) for rule in rest], progress), strict=True)
+    proved |= {
+        rule: verdict for rule, verdict in others if isinstance(verdict, Proved) and verdict.engine == BY_MEANINGS
+    }
     certified = []
     for rule, verdict in proved.items():
         if rule in axioms or verdict.engine == BY_MEANINGS:
