@@ -158,6 +158,11 @@ class ModularArrays(FloatArrays):
         """Uniform residues."""
         return generator.integers(0, self.prime, size=tuple(shape), dtype=np.int64)
 
+    def constant(self, value: Fraction) -> Array:
+        """The residue of a rational number: in floating point, products with it would round."""
+        residue: Array = self._module.asarray(np.array([self._residue(value)], np.int64))
+        return residue
+
     def add(self, x: Array, y: Array) -> Array:
         """Sum modulo the prime."""
         return super().add(x, y) % self.prime
