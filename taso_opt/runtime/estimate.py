@@ -6,8 +6,9 @@ state of the machine. A *recreation* is a group of rounds measured with freshly 
 
 The ratio of a candidate is exp(mean over recreations of the median over rounds of log(original / candidate)). What
 differs between two sessions of the same file, up to a few percent, is larger than what rounds within one leave open, so
-the 95% interval is Student's for the mean of the recreations' medians. With fewer than three recreations it is a
-bootstrap over recreations and rounds.
+the 95% interval is Student's for the mean of the recreations' medians. From five recreations on, the highest and the
+lowest are left out of that mean, with the interval for trimmed means (Tukey and McLaughlin, 1963): another program that
+disturbs one recreation must not decide. With fewer than three recreations it is a bootstrap over both.
 """
 
 import math
@@ -23,7 +24,7 @@ Samples = NDArray[np.float64]
 RESAMPLES = 2000
 MAD_TO_DEVIATION = 1.4826  # a normal distribution's standard deviation in units of its median absolute deviation
 SHORTEST_S = 1e-9  # a clock may read 0 for a very short sample; a logarithm needs more
-FEWEST_GROUPS = 3
+FEWEST_GROUPS, ENOUGH_TO_TRIM = 3, 5
 STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """Quantiles at 97.5% of Student's distribution with 2, 3, ... degrees of freedom."""
 
@@ -58,13 +59,16 @@ def corrected_ratio(recreations: Sequence[tuple[Samples, Samples, Samples]], see
 
 
 def _ratio(logs: Sequence[Samples], seed: int) -> Ratio:
-    medians = [float(np.median(group)) for group in logs]
-    estimate = float(np.mean(medians))
+    medians = np.sort([float(np.median(group)) for group in logs])
+    cut = 1 if len(logs) >= ENOUGH_TO_TRIM else 0
+    kept = medians[cut : len(medians) - cut]
+    estimate = float(np.mean(kept))
     if len(logs) < FEWEST_GROUPS:
         low, high = _resampled(logs, estimate, seed)
     else:
-        quantile = STUDENT[min(len(logs) - FEWEST_GROUPS, len(STUDENT) - 1)]
-        half = quantile * float(np.std(medians, ddof=1)) / math.sqrt(len(logs))
+        quantile = STUDENT[min(len(kept) - FEWEST_GROUPS, len(STUDENT) - 1)]
+        deviation = float(np.std(np.clip(medians, kept[0], kept[-1]), ddof=1))
+        half = quantile * deviation * math.sqrt(len(medians)) / len(kept)
         low, high = estimate - half, estimate + half
     return Ratio(math.exp(estimate), math.exp(low), math.exp(high))
 

@@ -78,3 +78,9 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(count):
         corrected += ratio.low <= 1.1 <= ratio.high
     assert covered >= 0.93 * trials
     assert corrected >= 0.93 * trials
+
+
+def test_one_disturbed_recreation_of_six_does_not_decide():
+    calm = [(np.full(5, 1.5 * factor), np.ones(5)) for factor in (0.99, 0.995, 1.0, 1.005, 1.01)]
+    ratio = paired_ratio([*calm, (np.full(5, 1.5), np.full(5, 4.0))], seed=0)
+    assert 1.4 < ratio.low < ratio.value < ratio.high < 1.6
