@@ -127,8 +127,11 @@ class CostModel:
         if self._read_times is None:
             known = self._table.load(self._measurer.reads_place)
             if any(read_key(distance) not in known for distance in READ_DISTANCES):
+                self._heard(len(READ_DISTANCES))
+                started = time.monotonic()
                 entries = self._measurer.measure_reads(self._builder, self._opset)
                 self._table.store(entries)
+                self.measuring_s += time.monotonic() - started
                 known = {entry.unit: entry.seconds for entry in entries}
             self._read_times = ReadTimes(tuple((one, known[read_key(one)] / READ_BYTES) for one in READ_DISTANCES))
         return self._read_times
