@@ -78,9 +78,9 @@ def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:
     if depth == 1:
         return True
     match pattern:
-        case Application(_, args, _, commutative):
+        case Application(name, args, _, commutative):
             if len(args) != len(below):
-                return False
+                return name == "Concat" and 2 == len(args) < len(below)
             orders = (below, below[::-1]) if commutative else (below,)
             return any(all(map(may_fit, args, order, (depth - 1,) * len(args))) for order in orders)
         case Join(inner):

@@ -31,6 +31,7 @@ from taso_opt.rewrite.pattern import (
     head,
 )
 from taso_opt.rewrite.renaming import Renaming, correspondences
+from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.spec.builder import Builder
 
 FOLDABLE = frozenset({"Add", "Mul"})
@@ -43,7 +44,7 @@ class NotLiftable(Exception):
 def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
     useful = [rule for rule in rules.directed() if not _only_adds(rule, builder)]
-    useful += paired(useful, builder)
+    useful += [*paired(useful, builder), *with_wholes(useful, builder)]
     compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
     return tuple(rule for rule in compiled if rule is not None and head(rule.source) is not None)
 
@@ -68,18 +69,20 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
 def _only_adds(rule: Rule, builder: Builder) -> bool:
     """Whether the rule in this direction does something more to what is there, or repeats operands of it before.
 
-    As Relu(x) = Relu(Relu(x)) does, and Add(x, y) = Add(x, Expand(y)).
+    As Relu(x) = Relu(Relu(x)) does, and Add(x, y) = Add(x, Expand(y)), and a convolution of x joined to itself.
     """
     if len(rule.source) > 1:
         return False
     (source,), (target,) = rule.source, rule.target
-    return source in postorder(rule.target) or (
-        isinstance(source, Apply)
-        and isinstance(target, Apply)
-        and (source.operator, source.attributes) == (target.operator, target.attributes)
-        and len(source.args) == len(target.args)
-        and all(old == new or _repeats(old, new, builder) for old, new in zip(source.args, target.args, strict=True))
-    )
+    if source in postorder(rule.target):
+        return True
+    if not isinstance(source, Apply) or not isinstance(target, Apply) or source.operator != target.operator:
+        return False
+    changed = [(old, new) for old, new in zip(source.args, target.args, strict=False) if old != new]
+    if len(source.args) != len(target.args):
+        return False
+    repeated = source.attributes == target.attributes and all(_repeats(old, new, builder) for old, new in changed)
+    return repeated or (bool(changed) and all(_doubles(old, new) for old, new in changed))
 
 
 def _repeats(old: Term, new: Term, builder: Builder) -> bool:
@@ -87,6 +90,11 @@ def _repeats(old: Term, new: Term, builder: Builder) -> bool:
     if not isinstance(new, Apply) or new.args != (old,):
         return False
     return product(builder.type(old).shape) != product(builder.type(new).shape)
+
+
+def _doubles(old: Term, new: Term) -> bool:
+    """Whether a term is the join of another one to itself."""
+    return isinstance(new, Apply) and new.operator == "Concat" and set(new.args) == {old}
 
 
 def compile_fold(rule: Rule, builder: Builder) -> CompiledRule | None:
@@ -114,6 +122,10 @@ def _renamings(rule: Rule, builder: Builder) -> Iterator[Renaming]:
     for term in postorder((*rule.source, *rule.target)):
         if isinstance(term, Apply) and term.operator == "Concat" and len(term.args) == 2:
             yield from correspondences(*term.args, Renaming(), builder)
+    (target, *others) = rule.target
+    if not others and isinstance(target, Apply) and target.operator in FOLDABLE:  # a sum over the parts of a split
+        for one, other in (target.args, target.args[::-1]):
+            yield from correspondences(one, other, Renaming(), builder)
 
 
 class _Lifting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -147,14 +147,27 @@ class Matcher:
         return binding.get("#dtype", term.type.dtype) == term.type.dtype and self._value_of(term) == value
 
     def _application(self, pattern: Application, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
-        if not isinstance(term, Apply) or term.operator != pattern.operator or len(term.args) != len(pattern.args):
+        if not isinstance(term, Apply) or term.operator != pattern.operator:
             return
         bound = dict(binding)
         if not self._attributes(pattern.attributes, term.attributes, element, bound):
             return
+        if len(term.args) != len(pattern.args):
+            for pair in self._halves(term) if pattern.operator == "Concat" and len(pattern.args) == 2 else ():
+                yield from self._operands(pattern.args, pair, bound, element)
+            return
         yield from self._operands(pattern.args, term.args, bound, element)
         if pattern.commutative and term.args[0] is not term.args[1]:
             yield from self._operands(pattern.args, term.args[::-1], bound, element)
+
+    def _halves(self, join: Apply) -> Iterator[tuple[Term, Term]]:
+        """A join of more than two as one of two: all but its first operand, or all but its last one, joined before."""
+        (first, *middle, last) = join.args
+        for one, other in (((first,), (*middle, last)), ((first, *middle), (last,))):
+            yield self._joined(join, one), self._joined(join, other)
+
+    def _joined(self, join: Apply, parts: Sequence[Term]) -> Term:
+        return parts[0] if len(parts) == 1 else self._builder.apply("Concat", parts, dict(join.attributes))
 
     def _operands(
         self, patterns: tuple[Pattern, ...], terms: tuple[Term, ...], binding: Binding, element: int

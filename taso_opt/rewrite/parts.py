@@ -25,7 +25,7 @@ def paired(rules: Iterable[Rule], builder: Builder) -> Iterator[Rule]:
     for rule, twin in twins(rules, builder):
         source, target = (_other_part(side[0], builder) for side in (rule.source, rule.target))
         outputs = (*rule.source, source), (*rule.target, target)
-        yield Rule(*outputs, rule.name, max(rule.fp_class, twin.fp_class), _of_both(rule, twin))
+        yield Rule(*outputs, rule.name, max(rule.fp_class, twin.fp_class), of_both(rule, twin))
 
 
 def twins(rules: Iterable[Rule], builder: Builder) -> Iterator[tuple[Rule, Rule]]:
@@ -44,12 +44,12 @@ def twins(rules: Iterable[Rule], builder: Builder) -> Iterator[tuple[Rule, Rule]
         except TypeMismatch:  # a second part has another size, and what is done to the first does not fit it
             continue
         for twin in seconds[_key(source), _key(target)]:
-            if _says(twin, source, target, builder):
+            if says(twin, source, target, builder):
                 yield rule, twin
                 break
 
 
-def _of_both(rule: Rule, twin: Rule) -> Certificate | None:
+def of_both(rule: Rule, twin: Rule) -> Certificate | None:
     """The certificate of the first rule with the axioms of the second beside its own."""
     if rule.certificate is None or twin.certificate is None:
         return None
@@ -87,7 +87,7 @@ def _other_part(term: Term, builder: Builder) -> Term:
     return made[term]
 
 
-def _says(twin: Rule, source: Term, target: Term, builder: Builder) -> bool:
+def says(twin: Rule, source: Term, target: Term, builder: Builder) -> bool:
     """Whether a rule is this equation under other names, different ones for different variables and sizes."""
     for renaming in correspondences(source, twin.source[0], Renaming(), builder):
         for whole in correspondences(target, twin.target[0], renaming, builder):

@@ -1,0 +1,143 @@
+"""Says of whole tensors what rules say of joined or reshaped ones.
+
+`MatMul(Concat(x, y), Concat(v, w)) = Add(MatMul(x, v), MatMul(y, w))` does not fit a model that keeps both weights in
+one tensor u, as recurrent cells do that multiply their input and their state at once. A tensor is the join of its
+parts, `Concat(u[0], u[1]) = u`, so that the rule says as well `MatMul(Concat(x, y), u) = Add(MatMul(x, u[0]),
+MatMul(y, u[1]))`. In the same way a tensor is what it is in another shape, reshaped back. Such a rule claims no more
+than the two rules that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from taso_opt.core.dims import Size
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Apply, Item, Term, Var, children, postorder, variables
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.rewrite.parts import of_both, says
+from taso_opt.spec.builder import Builder
+
+WHOLE = "whole"
+
+
+def with_wholes(rules: Sequence[Rule], builder: Builder) -> Iterator[Rule]:
+    """A rule about a whole for each rule with a join or reshape of variables that its source has nowhere else.
+
+    The rest of the source has to tell the sizes of what was joined or reshaped.
+    """
+    undoing = _Undoing.of(rules)
+    for rule in rules:
+        found: list[Rule] = []
+        for made in _made(rule) if len(rule.source) == 1 and not rule.conditions else ():
+            new = _of_whole(rule, made, undoing, builder)
+            if new is not None and not any(says(other, new.source[0], new.target[0], builder) for other in found):
+                found.append(new)
+        yield from found
+
+
+@dataclass(frozen=True)
+class _Undoing:
+    """The rules that a join of all parts is the whole, by their axis, and that a reshape undoes another."""
+
+    joins: dict[object, Rule] = field(default_factory=dict)
+    reshapes: list[Rule] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule]) -> _Undoing:
+        found = cls()
+        for rule in rules:
+            (source, *others), (target, *_) = rule.source, rule.target
+            if others or not isinstance(source, Apply) or not isinstance(target, Var | Apply):
+                continue
+            if source.operator == "Concat" and _is_all_of(source, target):
+                found.joins[source.attribute("axis")] = rule
+            elif source.operator == "Reshape" and _is_reshaped_twice(source, target):
+                found.reshapes.append(rule)
+        return found
+
+    def rule_for(self, made: Apply) -> Rule | None:
+        """The rule by which a tensor can be taken for the result of a join or reshape."""
+        if made.operator == "Concat":
+            return self.joins.get(made.attribute("axis"))
+        return next(iter(self.reshapes), None)
+
+
+def _is_all_of(join: Apply, whole: Term) -> bool:
+    """Whether a join is that of both parts of a split of the whole, in their order."""
+    parts = [part for part in join.args if isinstance(part, Item) and part.term.args == (whole,)]
+    return len(parts) == len(join.args) == 2 and parts[0].term is parts[1].term and parts[1].index == 1
+
+
+def _is_reshaped_twice(outer: Apply, once: Term) -> bool:
+    """Whether one reshape has the result of two, as of one to the shape before."""
+    inner = outer.args[0]
+    twice = isinstance(inner, Apply) and inner.operator == "Reshape" and isinstance(inner.args[0], Var)
+    return twice and isinstance(once, Apply) and once.operator == "Reshape" and once.args == children(inner)
+
+
+def _made(rule: Rule) -> list[Apply]:
+    """What a source joins or reshapes of variables that it has nowhere else, where it computes something of that.
+
+    A lone join is what a rule is about, and has to stay.
+    """
+    (source,) = rule.source
+    terms = [term for term in postorder((source,)) if isinstance(term, Apply) and term is not source]
+    joins = [term for term in terms if term.operator == "Concat"]
+    reshapes = [term for term in terms if term.operator == "Reshape"]
+    if isinstance(source, Apply) and source.operator in ("Concat", "Reshape"):
+        return []
+    uses = Counter(child for term in postorder((source,)) for child in children(term))
+    return [
+        term
+        for term in (*(joins if len(joins) > 1 else ()), *reshapes)
+        if len(set(term.args)) == len(term.args) and all(isinstance(arg, Var) and uses[arg] == 1 for arg in term.args)
+    ]
+
+
+def _of_whole(rule: Rule, made: Apply, undoing: _Undoing, builder: Builder) -> Rule | None:
+    """The rule with one variable for what is made and its parts for the operands; None where it does not fit."""
+    undone = undoing.rule_for(made)
+    kind = builder.type(made)
+    if undone is None or not _are_told(rule, made):
+        return None
+    images = _parts(made, Var(WHOLE, TensorType(kind.dtype, kind.shape)), builder)
+    try:
+        source = tuple(_replaced(term, images, builder) for term in rule.source)
+        target = tuple(_replaced(term, images, builder) for term in rule.target)
+    except TypeMismatch:
+        return None
+    return Rule(source, target, rule.name, max(rule.fp_class, undone.fp_class), of_both(rule, undone))
+
+
+def _parts(made: Apply, whole: Var, builder: Builder) -> dict[Term, Term]:
+    """What the whole stands for, and what stands for the operands that it is made of."""
+    if made.operator == "Reshape":
+        (operand,) = made.args
+        return {made: whole, operand: builder.apply("Reshape", (whole,), {"shape": builder.type(operand).shape})}
+    axis = int(str(made.attribute("axis")))
+    sizes = tuple(builder.type(part).shape[axis] for part in made.args)
+    split = builder.apply("Split", (whole,), {"axis": axis, "sizes": sizes})
+    return {made: whole, **{part: Item(split, at) for at, part in enumerate(made.args)}}
+
+
+def _are_told(rule: Rule, made: Apply) -> bool:
+    """Whether the other variables of the source have axes of all sizes that cannot be read from what is made.
+
+    Of a join these are the sizes along its axis.
+    """
+    others = [one for one in variables(rule.source) if one not in made.args]
+    told = {dim for one in others for dim in one.type.shape if not (isinstance(dim, Size) and dim.is_star)}
+    shapes = [arg.type.shape for arg in made.args if isinstance(arg, Var)]
+    if made.operator == "Concat":
+        shapes = [(shape[int(str(made.attribute("axis")))],) for shape in shapes]
+    return {dim for shape in shapes for dim in shape if isinstance(dim, Size)} <= told
+
+
+def _replaced(term: Term, images: Mapping[Term, Term], builder: Builder) -> Term:
+    if term in images:
+        return images[term]
+    return builder.rebuild(term, tuple(_replaced(child, images, builder) for child in children(term)))
