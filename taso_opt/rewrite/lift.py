@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from taso_opt.core.condition import Condition
+from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size, product, substitute, symbol, total
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
@@ -31,7 +31,7 @@ from taso_opt.rewrite.pattern import (
     head,
 )
 from taso_opt.rewrite.renaming import Renaming, correspondences
-from taso_opt.rewrite.wholes import WHOLE, with_wholes
+from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.spec.builder import Builder
 
 FOLDABLE = frozenset({"Add", "Mul"})
@@ -53,9 +53,9 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
     """The pattern form of a rule in the direction given; None when its source fits everything or cannot be merged."""
     if isinstance(rule.source[0], Var):
         return None
-    for renaming in _renamings(rule, builder) if not rule.conditions else ():
+    for renaming in _renamings(rule, builder) if all(one.bounds == ANY for one in rule.conditions) else ():
         try:
-            return _Lifting(builder, renaming).compile(rule)
+            return _Lifting(builder, renaming, rule.conditions).compile(rule)
         except NotLiftable:
             continue
     if len(rule.source) > 1:
@@ -260,7 +260,7 @@ class _Lifting:
                 raise NotLiftable
             shape = tuple(None if self._mentions_private_sizes(dim) else dim for dim in term.type.shape)
         kind = TensorType(term.type.dtype, term.type.shape)
-        return Variable(term.name, kind, shape, private, self._bounds.get(term.name), term.name == WHOLE)
+        return Variable(term.name, kind, shape, private, self._bounds.get(term.name))
 
     def _rename(self, term: Term) -> Term:
         """The image of a term under the renaming."""

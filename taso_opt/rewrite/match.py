@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from taso_opt.core.condition import Bounds
+from taso_opt.core.condition import ANY, Bounds
 from taso_opt.core.dims import Dim, Size, divide, substitute, symbol
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, variables
@@ -87,8 +87,8 @@ class Matcher:
 
     def admits(self, pattern: Variable, term: Term) -> bool:
         """Whether a term is a constant, and one within bounds, where a variable asks for that."""
-        if pattern.constant and not self._is_constant(term):
-            return False
+        if pattern.bounds == ANY:
+            return self._is_constant(term)
         return pattern.bounds is None or self._within(term, pattern.bounds)
 
     def _match(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Size
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, children, postorder, variables
@@ -22,9 +23,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.parts import of_both, says
 from taso_opt.spec.builder import Builder
 
-WHOLE = "#whole"
-"""The name of the variable, which no rule file can write; it stands for constants only."""
-
+WHOLE = "weights"
 MOVEMENTS = ("Concat", "Reshape", "Transpose")
 
 
@@ -131,13 +130,22 @@ def _of_whole(rule: Rule, made: Apply, undoing: _Undoing, builder: Builder) -> R
     kind = builder.type(made)
     if undone is None or not _are_told(rule, made):
         return None
-    images = _parts(made, Var(WHOLE, TensorType(kind.dtype, kind.shape)), undone, builder)
+    whole = Var(_free_name(rule), TensorType(kind.dtype, kind.shape))
+    images = _parts(made, whole, undone, builder)
     try:
         source = tuple(_replaced(term, images, builder) for term in rule.source)
         target = tuple(_replaced(term, images, builder) for term in rule.target)
     except TypeMismatch:
         return None
-    return Rule(source, target, rule.name, max(rule.fp_class, undone.fp_class), of_both(rule, undone))
+    fp_class, conditions = max(rule.fp_class, undone.fp_class), (Condition(whole.name, ANY),)
+    return Rule(source, target, rule.name, fp_class, of_both(rule, undone), conditions)
+
+
+def _free_name(rule: Rule) -> str:
+    names, name = {one.name for one in variables((*rule.source, *rule.target))}, WHOLE
+    while name in names:
+        name += "_"
+    return name
 
 
 def _parts(made: Apply, whole: Var, undone: Rule, builder: Builder) -> dict[Term, Term]:

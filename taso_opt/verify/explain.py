@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.rule import FpClass, Rule
 from taso_opt.core.term import Apply, Attribute, postorder
@@ -42,14 +43,17 @@ def statements(library: SpecLibrary, name: str) -> list[str]:
     return [format_rule(Rule(one.left, one.right)) for one in axiom.instances(library.builder())]
 
 
+def _condition_in_words(condition: Condition) -> str:
+    constant = f"{condition.variable} is a constant of the model"
+    return constant if condition.bounds == ANY else f"{constant}, all values of which satisfy {condition}"
+
+
 def preconditions(rule: Rule) -> list[str]:
     """What a match must satisfy, one sentence each."""
     found = [
         f"{variable.name} {_type_in_words(variable.type)}" for variable in sorted(rule.variables, key=lambda v: v.name)
     ]
-    found += [
-        f"{one.variable} is a constant of the model, all values of which satisfy {one}" for one in rule.conditions
-    ]
+    found += map(_condition_in_words, rule.conditions)
     found += _shared_sizes(rule)
     found += _fixed_attributes(rule)
     found.append(f"all variables have one element type, {' or '.join(sorted(FLOATS))}")

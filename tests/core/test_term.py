@@ -29,6 +29,7 @@ def test_a_pickled_term_comes_back_as_the_same_object():
 def test_terms_that_nobody_holds_are_forgotten():
     from taso_opt.core.term import _interned
 
+    gc.collect()
     before = len(_interned)
     chain = [Apply("Relu", (X,), (("step", step),)) for step in range(100)]
     assert len(_interned) == before + 100

@@ -14,6 +14,7 @@ from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.explain import preconditions
 
 JOINED = "Concat(Split(x; axis={0}, sizes=(n, p))[0], Split(x; axis={0}, sizes=(n, p))[1]; axis={0}) = x where x[{1}]"
 ROWS = JOINED.format(-2, "*b, n+p, m")
@@ -131,6 +132,16 @@ def test_sizes_of_parts_that_nothing_tells_make_no_rule(op):
     assert list(with_wholes([rule, columns], op)) == []
     (of_rows,) = with_wholes([rule, parse_rule(ROWS, op)], op)
     assert [one.operator for one in of_rows.source[0].args if isinstance(one, Apply)] == ["Concat"]
+
+
+def test_a_rule_about_a_whole_says_that_it_is_for_constants(op):
+    rules = [
+        parse_rule(text.replace("x[", "weights[").replace("(x", "(weights").replace("= x", "= weights"), op)
+        for text in (COLUMN, TWICE)
+    ]
+    (of_whole,) = with_wholes(rules, op)
+    assert [str(condition) for condition in of_whole.conditions] == ["weights_ is constant"]
+    assert "weights_ is a constant of the model" in preconditions(of_whole)
 
 
 def test_a_rule_about_a_whole_names_the_axioms_of_both_rules(op):
