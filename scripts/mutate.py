@@ -71,8 +71,8 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("mean", "line 5: 1 becomes 2"): ONE_WINDOW,
     ("mean", "line 5: True becomes False"): "there is no padding that could count or not",
     (
-        "Softmax",
-        "line 2: xp.subtract(x, greatest(xp, x, (axis,))) becomes xp.add(x, greatest(xp, x, (axis,)))",
+        "shares",
+        "line 7: xp.subtract(x, greatest(xp, x, (axis,))) becomes xp.add(x, greatest(xp, x, (axis,)))",
     ): "what all elements have in common changes no share",
     ("_counts", "line 6: axis - len(self.sizes) becomes axis + len(self.sizes)"): (
         "there are twice as many pads as axes, so that both count to the same place"
@@ -188,7 +188,7 @@ def meanings(library: SpecLibrary) -> dict[str, FunctionType]:
             found[name] = operator.evaluate
     shared = (piecewise.positive, piecewise.negated, piecewise.maximum, piecewise.minimum, piecewise.clipped)
     counts: Any = windows.WindowShares.__dict__["_counts"]
-    reduced = (reductions.mean, reductions.total, reductions.greatest)
+    reduced = (reductions.mean, reductions.total, reductions.greatest, reductions.shares)
     for function in (*shared, *reduced, transcendental.softplus, windows.padded, counts):
         assert isinstance(function, FunctionType)
         found[function.__name__] = function

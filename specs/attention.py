@@ -10,9 +10,8 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
 from taso_opt.spec.piecewise import fraction, ratio
-from taso_opt.spec.reductions import greatest, total
+from taso_opt.spec.reductions import shares
 from taso_opt.spec.shapes import broadcast_shapes, is_number, same_dims, same_dtype
-from taso_opt.spec.transcendental import EXP
 
 SINCE = 23
 SWAP = (-1, -2)
@@ -39,8 +38,7 @@ def evaluate(xp, q, k, v, scale, *mask):
     scores = xp.multiply(xp.contract("...md,...nd->...mn", q, k), scale)
     for operand in mask:
         scores = xp.add(scores, operand)
-    powers = xp.apply(EXP, xp.subtract(scores, greatest(xp, scores, (-1,))))
-    return xp.contract("...mn,...nd->...md", xp.divide(powers, total(xp, powers, (-1,))), v)
+    return xp.contract("...mn,...nd->...md", shares(xp, scores, -1), v)
 
 
 def read(op, node):

@@ -30,11 +30,12 @@ def infer(x, *numbers):
 
 
 def evaluate(xp, x, *numbers):
-    if len(numbers) == 1:
-        bent = xp.apply(ERF, xp.multiply(x, numbers[0]))
+    factor, *share = numbers
+    if not share:
+        bent = xp.apply(ERF, xp.multiply(x, factor))
     else:
         cube = xp.multiply(xp.multiply(x, x), x)
-        bent = xp.apply(TANH, xp.multiply(xp.add(x, xp.multiply(cube, numbers[1])), numbers[0]))
+        bent = xp.apply(TANH, xp.multiply(xp.add(x, xp.multiply(cube, *share)), factor))
     return xp.multiply(xp.scale(x, HALF), xp.add(bent, xp.constant(Fraction(1))))
 
 
