@@ -31,7 +31,7 @@ from taso_opt.rewrite.pattern import (
     head,
 )
 from taso_opt.rewrite.renaming import Renaming, correspondences
-from taso_opt.rewrite.wholes import with_wholes
+from taso_opt.rewrite.wholes import WHOLE, with_wholes
 from taso_opt.spec.builder import Builder
 
 FOLDABLE = frozenset({"Add", "Mul"})
@@ -260,7 +260,7 @@ class _Lifting:
                 raise NotLiftable
             shape = tuple(None if self._mentions_private_sizes(dim) else dim for dim in term.type.shape)
         kind = TensorType(term.type.dtype, term.type.shape)
-        return Variable(term.name, kind, shape, private, self._bounds.get(term.name))
+        return Variable(term.name, kind, shape, private, self._bounds.get(term.name), term.name == WHOLE)
 
     def _rename(self, term: Term) -> Term:
         """The image of a term under the renaming."""

@@ -9,7 +9,7 @@ from typing import Any
 from taso_opt.core.condition import Bounds
 from taso_opt.core.dims import Dim, Size, divide, substitute, symbol
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Item, Term
+from taso_opt.core.term import Apply, Const, Item, Term, variables
 from taso_opt.core.types import FLOATS
 from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import Builder
@@ -42,6 +42,14 @@ def literal_within(term: Term, bounds: Bounds) -> bool:
     return value is not None and all(bounds.comparisons(value))
 
 
+IsConstant = Callable[[Term], bool]
+
+
+def is_made_of_constants(term: Term) -> bool:
+    """Whether a term depends on no input."""
+    return not variables((term,))
+
+
 class Matcher:
     """Matches the source of one compiled rule against terms whose types `builder` knows."""
 
@@ -51,10 +59,14 @@ class Matcher:
         private_sizes: frozenset[str],
         value_of: ValueOf = literal_value,
         within: Within = literal_within,
+        is_constant: IsConstant = is_made_of_constants,
     ) -> None:
-        """`value_of` tells the value of a constant of one element, `within` whether a term is a constant in bounds."""
+        """`value_of` tells the value of a constant of one element, `within` whether a term is a constant in bounds.
+
+        `is_constant` tells whether a term depends on constants alone.
+        """
         self._builder, self._private_sizes, self._value_of = builder, private_sizes, value_of
-        self._within = within
+        self._within, self._is_constant = within, is_constant
 
     def match(self, pattern: Pattern, term: Term, element: int = 0) -> Iterator[Binding]:
         """Every way in which the pattern fits the term."""
@@ -74,7 +86,9 @@ class Matcher:
         return tuple((wanted, value, found) for wanted, value, found in owed if value != found)
 
     def admits(self, pattern: Variable, term: Term) -> bool:
-        """Whether a term is a constant within the bounds that a variable asks for, if it asks for any."""
+        """Whether a term is a constant, and one within bounds, where a variable asks for that."""
+        if pattern.constant and not self._is_constant(term):
+            return False
         return pattern.bounds is None or self._within(term, pattern.bounds)
 
     def _match(self, pattern: Pattern, term: Term, binding: Binding, element: int) -> Iterator[Binding]:

@@ -22,7 +22,7 @@ from taso_opt.core.types import TensorType
 class Variable:
     """Matches any term whose type fits `scheme`; a size None in `shape` fits anything.
 
-    With `bounds` only a constant whose values lie within them.
+    With `bounds` only a constant whose values lie within them; with `constant` only what depends on constants alone.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Variable:
     shape: tuple[Dim | None, ...]
     private: bool
     bounds: Bounds | None = None
+    constant: bool = False
 
     @cached_property
     def star(self) -> int | None:

@@ -63,7 +63,9 @@ class Rewriter:
         """For rules that ask: `value_of` tells the value of a constant of one element, `within` where others lie."""
         self._builder = builder
         compiled = compile_rules(rules, builder) if isinstance(rules, RuleSet) else rules
-        matchers = [(rule, Matcher(builder, rule.private_sizes, value_of, within)) for rule in compiled]
+        matchers = [
+            (rule, Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
+        ]
         single = ((rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds)
         self._single = RuleIndex(single, _source)
         undoing = ((rule, matcher) for rule, matcher in matchers if isinstance(rule.target, Variable))

@@ -1,10 +1,11 @@
-"""Says of whole tensors what rules say of joined or reshaped ones.
+"""Says of whole weights what rules say of joined, reshaped or transposed ones.
 
 `MatMul(Concat(x, y), Concat(v, w)) = Add(MatMul(x, v), MatMul(y, w))` does not fit a model that keeps both weights in
 one tensor u, as recurrent cells do that multiply their input and their state at once. A tensor is the join of its
 parts, `Concat(u[0], u[1]) = u`, so that the rule says as well `MatMul(Concat(x, y), u) = Add(MatMul(x, u[0]),
-MatMul(y, u[1]))`. In the same way a tensor is what it is in another shape, reshaped back. Such a rule claims no more
-than the two rules that it is made of.
+MatMul(y, u[1]))`. In the same way a tensor is what it is in another shape, reshaped back, and its transpose transposed.
+Such a rule claims no more than the two rules that it is made of. It is for weights alone, which are taken apart before
+a model runs.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.parts import of_both, says
 from taso_opt.spec.builder import Builder
 
-WHOLE = "whole"
+WHOLE = "#whole"
+"""The name of the variable, which no rule file can write; it stands for constants only."""
+
+MOVEMENTS = ("Concat", "Reshape", "Transpose")
 
 
 def with_wholes(rules: Sequence[Rule], builder: Builder) -> Iterator[Rule]:
-    """A rule about a whole for each rule with a join or reshape of variables that its source has nowhere else.
+    """A rule about a whole for each rule that joins, reshapes or transposes variables that its source uses once.
 
     The rest of the source has to tell the sizes of what was joined or reshaped.
     """
@@ -41,9 +45,13 @@ def with_wholes(rules: Sequence[Rule], builder: Builder) -> Iterator[Rule]:
 
 @dataclass(frozen=True)
 class _Undoing:
-    """The rules that a join of all parts is the whole, by their axis, and that a reshape undoes another."""
+    """The rules that a join of all parts is the whole, by axis, and that a transpose or reshape undoes another.
+
+    Those about transposes go by the permutation that is undone.
+    """
 
     joins: dict[object, Rule] = field(default_factory=dict)
+    transposes: dict[object, Rule] = field(default_factory=dict)
     reshapes: list[Rule] = field(default_factory=list)
 
     @classmethod
@@ -55,6 +63,8 @@ class _Undoing:
                 continue
             if source.operator == "Concat" and _is_all_of(source, target):
                 found.joins[source.attribute("axis")] = rule
+            elif source.operator == "Transpose" and isinstance(target, Var) and _is_of_another(source):
+                found.transposes[_operand(source).attribute("perm")] = rule
             elif source.operator == "Reshape" and _is_reshaped_twice(source, target):
                 found.reshapes.append(rule)
         return found
@@ -63,6 +73,8 @@ class _Undoing:
         """The rule by which a tensor can be taken for the result of a join or reshape."""
         if made.operator == "Concat":
             return self.joins.get(made.attribute("axis"))
+        if made.operator == "Transpose":
+            return self.transposes.get(made.attribute("perm"))
         return next(iter(self.reshapes), None)
 
 
@@ -74,28 +86,43 @@ def _is_all_of(join: Apply, whole: Term) -> bool:
 
 def _is_reshaped_twice(outer: Apply, once: Term) -> bool:
     """Whether one reshape has the result of two, as of one to the shape before."""
+    reshaped = isinstance(once, Apply) and once.operator == "Reshape"
+    return reshaped and _is_of_another(outer) and children(once) == children(outer.args[0])
+
+
+def _is_of_another(outer: Apply) -> bool:
+    """Whether an operator is applied to a variable twice."""
     inner = outer.args[0]
-    twice = isinstance(inner, Apply) and inner.operator == "Reshape" and isinstance(inner.args[0], Var)
-    return twice and isinstance(once, Apply) and once.operator == "Reshape" and once.args == children(inner)
+    return isinstance(inner, Apply) and inner.operator == outer.operator and isinstance(inner.args[0], Var)
+
+
+def _operand(outer: Apply) -> Apply:
+    (inner,) = outer.args
+    assert isinstance(inner, Apply), "the operand of what undoes an operator is this operator"
+    return inner
 
 
 def _made(rule: Rule) -> list[Apply]:
-    """What a source joins or reshapes of variables that it has nowhere else, where it computes something of that.
+    """What a source joins, reshapes or transposes of variables that it uses once, where it computes something of that.
 
     A lone join is what a rule is about, and has to stay.
     """
     (source,) = rule.source
-    terms = [term for term in postorder((source,)) if isinstance(term, Apply) and term is not source]
-    joins = [term for term in terms if term.operator == "Concat"]
-    reshapes = [term for term in terms if term.operator == "Reshape"]
-    if isinstance(source, Apply) and source.operator in ("Concat", "Reshape"):
+    if (isinstance(source, Apply) and source.operator in MOVEMENTS) or len(variables((source,))) == 1:
         return []
     uses = Counter(child for term in postorder((source,)) for child in children(term))
-    return [
+    found = [
         term
-        for term in (*(joins if len(joins) > 1 else ()), *reshapes)
-        if len(set(term.args)) == len(term.args) and all(isinstance(arg, Var) and uses[arg] == 1 for arg in term.args)
+        for term in postorder((source,))
+        if isinstance(term, Apply) and term.operator in MOVEMENTS and all(_is_free(arg, uses) for arg in term.args)
     ]
+    joins = [term for term in found if term.operator == "Concat"]
+    lone = sum(isinstance(term, Apply) and term.operator == "Concat" for term in postorder((source,))) == 1
+    return [term for term in found if not (lone and term in joins)]
+
+
+def _is_free(term: Term, uses: Mapping[Term, int]) -> bool:
+    return isinstance(term, Var) and uses[term] == 1
 
 
 def _of_whole(rule: Rule, made: Apply, undoing: _Undoing, builder: Builder) -> Rule | None:
@@ -104,7 +131,7 @@ def _of_whole(rule: Rule, made: Apply, undoing: _Undoing, builder: Builder) -> R
     kind = builder.type(made)
     if undone is None or not _are_told(rule, made):
         return None
-    images = _parts(made, Var(WHOLE, TensorType(kind.dtype, kind.shape)), builder)
+    images = _parts(made, Var(WHOLE, TensorType(kind.dtype, kind.shape)), undone, builder)
     try:
         source = tuple(_replaced(term, images, builder) for term in rule.source)
         target = tuple(_replaced(term, images, builder) for term in rule.target)
@@ -113,8 +140,12 @@ def _of_whole(rule: Rule, made: Apply, undoing: _Undoing, builder: Builder) -> R
     return Rule(source, target, rule.name, max(rule.fp_class, undone.fp_class), of_both(rule, undone))
 
 
-def _parts(made: Apply, whole: Var, builder: Builder) -> dict[Term, Term]:
+def _parts(made: Apply, whole: Var, undone: Rule, builder: Builder) -> dict[Term, Term]:
     """What the whole stands for, and what stands for the operands that it is made of."""
+    if made.operator == "Transpose":
+        (outer,), (operand,) = undone.source, made.args
+        assert isinstance(outer, Apply), "a transpose is undone by another"
+        return {made: whole, operand: builder.apply("Transpose", (whole,), dict(outer.attributes))}
     if made.operator == "Reshape":
         (operand,) = made.args
         return {made: whole, operand: builder.apply("Reshape", (whole,), {"shape": builder.type(operand).shape})}
@@ -131,7 +162,7 @@ def _are_told(rule: Rule, made: Apply) -> bool:
     """
     others = [one for one in variables(rule.source) if one not in made.args]
     told = {dim for one in others for dim in one.type.shape if not (isinstance(dim, Size) and dim.is_star)}
-    shapes = [arg.type.shape for arg in made.args if isinstance(arg, Var)]
+    shapes = [arg.type.shape for arg in made.args if isinstance(arg, Var) and made.operator != "Transpose"]
     if made.operator == "Concat":
         shapes = [(shape[int(str(made.attribute("axis")))],) for shape in shapes]
     return {dim for shape in shapes for dim in shape if isinstance(dim, Size)} <= told

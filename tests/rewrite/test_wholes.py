@@ -1,4 +1,4 @@
-"""Rules about joined or reshaped tensors are applied to whole ones, and what results computes the same."""
+"""Rules about joined, reshaped or transposed weights are applied to whole ones, and what results computes the same."""
 
 from dataclasses import replace
 
@@ -33,6 +33,8 @@ BIAS = (
     f"Conv(y, z, Reshape(x; shape=(g*j,)); {CONV.format('g')}) = Add(x, Conv(y, z; {CONV.format('g')})) "
     "where x[g*j, 1, 1], y[n, g*c, h, w], z[g*j, c, k, i]"
 )
+TWICE = "Transpose(Transpose(x; perm=(-1, -2)); perm=(-1, -2)) = x where x[*b, m, n]"
+COLUMN = "MatMul(x, Transpose(y; perm=(-1, -2))) = ReduceSum(Mul(x, y); axes=(-1,)) where x[*b, m, k], y[*b, 1, k]"
 
 
 @pytest.fixture
@@ -92,6 +94,20 @@ def test_a_bias_of_a_grouped_convolution_is_added_behind_it(op):
     assert agree(op, whole, total)
 
 
+def test_a_weight_is_the_transpose_of_its_transpose(op):
+    image, weight = tensor(Var, "x", 4, 6), tensor(Const, "w", 6, 1)
+    whole = op.MatMul(image, weight)
+    (total,) = rewritten(op, [COLUMN, TWICE], whole)
+    assert total is op.ReduceSum(op.Mul(image, op.Transpose(weight, perm=(-1, -2))), axes=(-1,))
+    assert agree(op, whole, total)
+
+
+def test_what_is_computed_at_run_time_is_not_taken_apart(op):
+    image, weight, constant = tensor(Var, "x", 4, 6), tensor(Var, "w", 6, 1), tensor(Const, "c", 6, 1)
+    assert rewritten(op, [COLUMN, TWICE], op.MatMul(image, weight)) == []
+    assert len(rewritten(op, [COLUMN, TWICE], op.MatMul(image, op.Relu(constant)))) == 1
+
+
 @pytest.mark.parametrize(
     "texts",
     [
@@ -99,9 +115,10 @@ def test_a_bias_of_a_grouped_convolution_is_added_behind_it(op):
         [SUM_OF_MATMULS, CHANNELS],
         [SUM_OF_MATMULS, ROWS.replace("[0]", "[2]").replace("[1]", "[0]").replace("[2]", "[1]")],
         [BIAS, ROWS],
+        [COLUMN, "Transpose(Transpose(x; perm=(-2, -3, -1)); perm=(-2, -3, -1)) = x where x[*b, k, m, n]"],
         ["Relu(Concat(x, y; axis=-2)) = Concat(Relu(x), Relu(y); axis=-2) where x[*b, n, m], y[*b, p, m]", ROWS],
     ],
-    ids=["no rule", "another axis", "parts in the other order", "nothing reshaped", "a lone join"],
+    ids=["no rule", "another axis", "parts in the other order", "nothing reshaped", "another transpose", "a lone join"],
 )
 def test_without_a_rule_about_the_whole_nothing_is_said_of_it(op, texts):
     assert list(with_wholes([parse_rule(text, op) for text in texts], op)) == []
