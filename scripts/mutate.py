@@ -25,7 +25,7 @@ import onnxruntime
 
 from mutants import changed_laws, changed_meanings, in_force, weakened_conditions, weakened_laws
 from taso_opt.core.dims import Dim, symbol
-from taso_opt.core.literal import literal
+from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Term, Var, postorder, variables
 from taso_opt.core.types import REAL, TensorType
@@ -48,9 +48,13 @@ from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample
 
 CASES = 16
-OPSET = 18
+OPSET = 23
 PARAMETER = Fraction(1, 4)
 """The value of parameters, such as the epsilon of a normalization: large enough for a change of it to be seen."""
+
+CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.044715)}
+"""Parameters that are constants of ONNX's own, by the operator and its number of operands: its last ones."""
+
 TOLERANCE = 2e-4
 AGREEING = 8
 """Instances on which a true mutant has to agree."""
@@ -67,8 +71,8 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("mean", "line 5: 1 becomes 2"): ONE_WINDOW,
     ("mean", "line 5: True becomes False"): "there is no padding that could count or not",
     (
-        "Softmax",
-        "line 2: xp.subtract(x, greatest(xp, x, (axis,))) becomes xp.add(x, greatest(xp, x, (axis,)))",
+        "shares",
+        "line 7: xp.subtract(x, greatest(xp, x, (axis,))) becomes xp.add(x, greatest(xp, x, (axis,)))",
     ): "what all elements have in common changes no share",
     ("_counts", "line 6: axis - len(self.sizes) becomes axis + len(self.sizes)"): (
         "there are twice as many pads as axes, so that both count to the same place"
@@ -184,7 +188,7 @@ def meanings(library: SpecLibrary) -> dict[str, FunctionType]:
             found[name] = operator.evaluate
     shared = (piecewise.positive, piecewise.negated, piecewise.maximum, piecewise.minimum, piecewise.clipped)
     counts: Any = windows.WindowShares.__dict__["_counts"]
-    reduced = (reductions.mean, reductions.total, reductions.greatest)
+    reduced = (reductions.mean, reductions.total, reductions.greatest, reductions.shares)
     for function in (*shared, *reduced, transcendental.softplus, windows.padded, counts):
         assert isinstance(function, FunctionType)
         found[function.__name__] = function
@@ -244,8 +248,8 @@ def runtime_cases(library: SpecLibrary, name: str) -> Iterator[Case]:
         except TasoError:
             continue
         values = _values(inputs, generator)
-        constants = [argument for argument in term.args if not isinstance(argument, Var)]
-        operands = {**values, **dict.fromkeys(constants, np.asarray(float(PARAMETER)))}
+        constants = {argument: literal_value(argument) for argument in term.args if not isinstance(argument, Var)}
+        operands = {**values, **{one: np.asarray(float(value or 0)) for one, value in constants.items()}}
         yield Case(term, operands, _run(model, inputs, values))
 
 
@@ -303,6 +307,9 @@ def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> l
                     if isinstance(term, Apply) and term.operator == name:
                         shapes = [builder.type(argument).shape for argument in term.args]
                         operands = [_operand(at, shape, defined) for at, shape in enumerate(shapes)]
+                        constants = CONSTANTS.get((name, len(operands)), ())
+                        own = [literal(Fraction(*piecewise.ratio(value)), "float32") for value in constants]
+                        operands[len(operands) - len(own) :] = own
                         found[builder.apply(name, operands, dict(term.attributes))] = None
     return list(found)
 
@@ -322,8 +329,9 @@ def _chosen_terms(library: SpecLibrary, name: str, generator: np.random.Generato
 
 
 def _operand(at: int, shape: tuple[Dim, ...], defined: bool) -> Term:
-    """A variable; the parameters of operators that are defined by others are constants in ONNX."""
-    return Var(f"x{at}", TensorType("float32", shape)) if shape or not defined else literal(PARAMETER, "float32")
+    """A variable; the parameters of operators that are defined by others, behind the first operand, are constants."""
+    is_variable = shape or at == 0 or not defined
+    return Var(f"x{at}", TensorType("float32", shape)) if is_variable else literal(PARAMETER, "float32")
 
 
 def _scalar_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:

@@ -1,13 +1,7 @@
 """The error function."""
 
-import math
-
-import numpy as np
-
-from taso_opt.spec import ScalarFunction
 from taso_opt.spec.elementwise import scalar_operator
-
-ERF = ScalarFunction("erf", np.vectorize(math.erf, otypes=[float]), zero_preserving=True, monotone=True)
+from taso_opt.spec.transcendental import ERF
 
 
 def evaluate(xp, x):

@@ -14,6 +14,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule, OnnxCall, OnnxNode, Operator, Spelling, WriteContext
 from taso_opt.spec.shapes import axis_from_end, is_star
+from taso_opt.spec.transcendental import EXP
 from taso_opt.spec.windows import WindowShares
 
 Choices = Mapping[str, Sequence[Mapping[str, Attribute]]]
@@ -88,6 +89,16 @@ def mean(xp: ArrayModule, x: Array, axes: Sequence[int]) -> Array:
     count = product(tuple(shape[axis] for axis in axes))
     whole: Any = WindowShares((count,), (count,), (1,), (0, 0), True)  # type: ignore[arg-type]
     return total(xp, xp.scale(x, whole), axes)
+
+
+def shares(xp: ArrayModule, x: Array, axis: int) -> Array:
+    """Exponentials divided by their sum along an axis counted from the end.
+
+    The greatest element is subtracted first, as in the standard: without that, exponentials of large numbers are
+    infinite where their shares are not.
+    """
+    powers = xp.apply(EXP, xp.subtract(x, greatest(xp, x, (axis,))))
+    return xp.divide(powers, total(xp, powers, (axis,)))
 
 
 def kept_shape(shape: Sequence[Dim], axes: Sequence[int]) -> tuple[Dim, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import reduce
 
@@ -11,6 +12,7 @@ from taso_opt.core.dims import Dim
 from taso_opt.spec.operator import Array, ArrayModule, ScalarFunction
 from taso_opt.spec.piecewise import negated, positive
 
+ERF = ScalarFunction("erf", np.vectorize(math.erf, otypes=[float]), zero_preserving=True, monotone=True)
 EXP = ScalarFunction("exp", np.exp, monotone=True)
 LOG = ScalarFunction("log", np.log, monotone=True)
 SQRT = ScalarFunction("sqrt", np.sqrt, zero_preserving=True, monotone=True)

@@ -54,6 +54,32 @@ def test_a_normalization_is_found_in_the_words_that_models_use(everything, text)
     assert wanted in everything or wanted.reversed() in everything
 
 
+HEADS = "q[b, h, m, d], scale[], t[b, h, d, n], v[b, h, n, p]"
+SCORES = "Mul(MatMul(q, t), scale)"
+KEYS = "Transpose(t; perm=(-1, -2))"
+CUBE = "Mul(Pow(x; exponent=(3, 1)), share)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RMSNormalization(x, epsilon) = "
+        f"Mul(x, Reciprocal(Sqrt(Add(ReduceMean(Mul(x, x); axes=(-1,)), epsilon)))) where {PLAIN}",
+        "RMSNormalization(x, epsilon, scale) = Mul(RMSNormalization(x, epsilon), scale) "
+        "where epsilon[], scale[n], x[*b, n]",
+        "Gelu(x, factor) = Mul(Mul(1/2, x), Add(1, Erf(Mul(x, factor)))) where factor[], x[*a]",
+        f"Gelu(x, factor, share) = Mul(Mul(1/2, x), Add(1, Tanh(Mul(Add(x, {CUBE}), factor)))) "
+        "where factor[], share[], x[*a]",
+        f"Attention(q, {KEYS}, v, scale) = MatMul(Softmax({SCORES}; axis=-1), v) where {HEADS}",
+        f"Attention(q, {KEYS}, v, scale, mask) = MatMul(Softmax(Add(mask, {SCORES}); axis=-1), v) "
+        f"where mask[m, n], {HEADS}",
+    ],
+)
+def test_operators_of_newer_opsets_are_found_in_the_words_that_models_use(everything, text):
+    wanted = rule(text)
+    assert wanted in everything or wanted.reversed() in everything
+
+
 def test_local_response_normalization_is_said_for_every_reach_power_and_size(everything):
     mean = (
         "Reshape(AveragePool(Reshape(Mul(x, x); shape=(n, 1, c, h, w)); count_include_pad=1, kernel=(2*r+1, 1, 1), "

@@ -26,14 +26,27 @@ from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import load_specs
 from taso_opt.spec.elementwise import SCALARS
+from taso_opt.spec.piecewise import ratio
 
-OPSETS = (9, 11, 13, 17, 18, 20)
-FIRST_OPSET = {"HardSwish": 14, "LayerNormalization": 17, "Mish": 18, "Softmax": 13, "Subsample": 10}
+OPSETS = (9, 11, 13, 17, 18, 20, 23)
+FIRST_OPSET = {
+    "Attention": 23,
+    "Gelu": 20,
+    "HardSwish": 14,
+    "LayerNormalization": 17,
+    "Mish": 18,
+    "RMSNormalization": 23,
+    "Softmax": 13,
+    "Subsample": 10,
+}
 FAULTY_REFERENCE = {"LRN"}
 """Operators that ONNX's reference gets wrong: its LRN walks through as many channels as the batch has images."""
 
-NUMBERS = {"LRN": (1, 2), "LayerNormalization": (1,)}
+NUMBERS = {"Attention": (3,), "LRN": (1, 2), "LayerNormalization": (1,), "RMSNormalization": (1,)}
 """Operands that ONNX keeps in attributes."""
+
+CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.044715)}
+"""Operands that are constants of ONNX's own, by the operator and its number of operands: its last ones."""
 
 CASES = 40
 WRITTEN = sorted(name for name, operator in load_specs().operators.items() if not operator.weights_only)
@@ -99,6 +112,9 @@ def alone(op, term):
     variables = [Var(f"x{at}", TensorType("float32", op.type(arg).shape)) for at, arg in enumerate(term.args)]
     for at in NUMBERS.get(term.operator, ()):
         variables[at] = literal(Fraction(at + 1, 4), "float32")
+    constants = CONSTANTS.get((term.operator, len(term.args)), ())
+    for at, value in enumerate(constants, start=len(term.args) - len(constants)):
+        variables[at] = literal(Fraction(*ratio(value)), "float32")
     return op.apply(term.operator, variables, dict(term.attributes))
 
 
