@@ -35,6 +35,7 @@ from taso_opt.onnx_io import (
     standalone_model,
 )
 from taso_opt.runtime import (
+    ONNXRUNTIME,
     Failed,
     MeasureItem,
     MeasurePlan,
@@ -179,7 +180,7 @@ class Measurer:
             return _Prepared(unit.key)
 
     def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
-        if self._run.device != "cpu":  # no other provider has a blocked layout
+        if self._run.device != "cpu" or self._run.runtime != ONNXRUNTIME:  # whose provider alone shows its layouts
             return _Prepared(form_key(unit, ""))
         alone = self._alone(unit, builder, finder, opset)
         lowered = None if alone.model is None else self._lowered(between_convolutions(alone.model))
