@@ -102,9 +102,16 @@ def _run(request: Any) -> Run:
 
 
 def _bound(session: Any, feed: Mapping[str, Array]) -> Any:
-    """A request with the feed as its inputs, copied into tensors of its own."""
+    """A request with the feed as its inputs, copied into tensors of its own.
+
+    OpenVINO drops inputs that nothing needs, so the feed may have more; it would compute with whatever lies in memory
+    for one that is missing. Raises ValueError for that.
+    """
     request = session.create_infer_request()
-    for name, array in feed.items():
-        values = np.asarray(array, order="C")
+    for port in session.inputs:
+        name = next((name for name in port.names if name in feed), None)
+        if name is None:
+            raise ValueError(f"no value is given for input {_name(port)!r}")
+        values = np.asarray(feed[name], order="C")
         request.set_tensor(name, library().Tensor(values.astype(str) if values.dtype.kind == "O" else values))
     return request

@@ -127,18 +127,25 @@ def test_types_and_ranks_come_back_as_they_went_in(shared_process, unary, kind, 
 
 
 @needs_openvino
-def test_a_model_is_described_by_its_inputs_and_outputs(shared_process):
-    names = {"ids": (TensorProto.INT64, ["N", 3]), "x": (TensorProto.FLOAT, [2])}
-    inputs = [helper.make_tensor_value_info(name, *kind) for name, kind in names.items()]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "two", inputs, outputs)
+def test_a_model_is_described_by_the_inputs_that_it_needs_and_its_outputs(shared_process):
+    kinds = {"ids": (TensorProto.INT64, ["N", 3]), "x": (TensorProto.FLOAT, [2]), "unused": (TensorProto.FLOAT, [9])}
+    inputs = [helper.make_tensor_value_info(name, *kind) for name, kind in kinds.items()]
+    outputs = [
+        helper.make_tensor_value_info(name, kinds[of][0], kinds[of][1]) for name, of in (("y", "x"), ("z", "ids"))
+    ]
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Abs", ["ids"], ["z"])]
+    graph = helper.make_graph(nodes, "three", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
     found = describe(shared_process, model, THERE)
     assert {spec.name: (spec.dtype, spec.shape) for spec in found.inputs + found.outputs} == {
         "ids": ("int64", (None, 3)),
         "x": ("float32", (2,)),
         "y": ("float32", (2,)),
+        "z": ("int64", (None, 3)),
     }
+    feed = {"ids": np.array([[-1, 2, -3]]), "x": np.array([-1, 1], np.float32), "unused": np.zeros(9, np.float32)}
+    y, z = run_outputs(shared_process, model, feed, THERE)
+    assert (y.tolist(), z.tolist()) == ([0, 1], [[1, 2, 3]])
 
 
 @needs_openvino
