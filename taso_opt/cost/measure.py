@@ -1,9 +1,9 @@
 """Measures units: each as a small model of several independent copies, in the runtime's child process.
 
-One run of the runtime costs about a microsecond whatever the model, and a weight that is read over and over stays in
-the nearest cache, where in a real model the other weights have driven it out. Copies with inputs and weights of their
-own, as many as together have the size of the model's weights, remove both: the cost of a unit is the time of a run,
-less the fixed part, divided by the copies. The size is part of what a cost holds for.
+One run costs something whatever the model (see `overhead`), and a weight that is read over and over stays in the
+nearest cache, where in a real model the other weights have driven it out. Copies with inputs and weights of their own,
+as many as together have the size of the model's weights, remove both: the cost of a unit is the time of a run, less the
+overhead, divided by the copies. The size is part of what a cost holds for.
 
 Units of images are measured a second time as they run between convolutions, without the conversions of layouts there.
 """
@@ -21,6 +21,7 @@ from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
 from taso_opt.cost.layout import form_key, is_conversion
+from taso_opt.cost.overhead import Overhead, overhead
 from taso_opt.cost.reuse import Read
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder, operands
@@ -50,7 +51,6 @@ from taso_opt.spec.builder import Builder
 
 log = logging.getLogger(__name__)
 
-FIXED_S = 1.1e-6
 MOST_COPIES = 32
 LARGEST_WORKING_SET = 32 << 20
 SMALLEST_WORKING_SET = 1 << 20
@@ -86,12 +86,13 @@ the models measured beside them have driven them out."""
 class _Prepared:
     """A unit ready to be timed; without a model it costs what it costs `otherwise`.
 
-    `waits` says that its time is that of reading its weights.
+    Each copy has so many `outputs`; `waits` says that its time is that of reading its weights.
     """
 
     key: str
     model: bytes | None = None
     copies: int = 1
+    outputs: int = 1
     lowered: bool = False
     waits: bool = False
     otherwise: float = math.inf
@@ -106,6 +107,7 @@ class Measurer:
         self.working_set = working_set(weight_bytes)
         """How many bytes of weights lie between two reads of the same weights where units are measured."""
         self._device = this_device(run, info)
+        self._overhead: Overhead | None = None
 
     @property
     def place(self) -> str:
@@ -125,14 +127,14 @@ class Measurer:
                 prepared.append(self._conversion(unit, builder))
             else:
                 prepared.append(self._alone(unit, builder, finder, opset))
-        return self._timed(prepared)
+        return self._timed(prepared, builder)
 
     def measure_cores(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
         """One entry for each unit of images: its form between convolutions, as a part of its key, and its cost there.
 
         A unit that runs on plain values has an empty form and costs infinity: what it costs is what it costs alone.
         """
-        entries = self._timed([self._core(unit, builder, finder, opset) for unit in units])
+        entries = self._timed([self._core(unit, builder, finder, opset) for unit in units], builder)
         return [
             entry if math.isfinite(entry.seconds) else replace(entry, unit=form_key(unit, ""))
             for unit, entry in zip(units, entries, strict=True)
@@ -148,9 +150,10 @@ class Measurer:
             copies = distance // READ_BYTES
             model = _model(unit, builder, finder, copies, opset)
             prepared.append(_Prepared(read_key(distance), model, copies, waits=True, otherwise=0.0))
-        return [replace(entry, device=self.reads_place) for entry in self._timed(prepared)]
+        return [replace(entry, device=self.reads_place) for entry in self._timed(prepared, builder)]
 
-    def _timed(self, prepared: Sequence[_Prepared]) -> list[CostEntry]:
+    def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[CostEntry]:
+        beside = self._overhead = self._overhead or overhead(self._process, self._run, builder)
         timings: dict[str, Timing | Failed] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
             some = [one for one in prepared if one.waits is waits]
@@ -160,7 +163,7 @@ class Measurer:
         for one in prepared:
             timing = timings.get(one.key)
             if isinstance(timing, Timing):
-                seconds = max(timing.quiet_s - FIXED_S, 0.0) / one.copies
+                seconds = beside.without(timing.quiet_s, one.copies * one.outputs) / one.copies
                 entries.append(CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples))
             else:
                 entries.append(CostEntry(self.place, one.key, one.otherwise, 0.0, 0))
@@ -174,7 +177,7 @@ class Measurer:
             return _Prepared(unit.key)
         try:
             model = _model(unit, builder, finder, copies, opset)
-            return _Prepared(unit.key, model, copies, waits=weights > NEAREST_CACHE)
+            return _Prepared(unit.key, model, copies, len(unit.roots), waits=weights > NEAREST_CACHE)
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)

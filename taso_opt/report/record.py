@@ -169,7 +169,8 @@ class Comparison:
 
 
 def _timed_in(clock: str, runtime: str) -> str:
-    return f"{clock} time in {runtime}" if runtime else f"{clock} time"
+    name, _, _ = runtime.partition(" ")
+    return f"{clock} time, {name}" if name else f"{clock} time"
 
 
 def _finite(value: Any) -> Any:
