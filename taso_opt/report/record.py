@@ -118,9 +118,14 @@ class Record:
     passes: tuple[str, ...] = ()
 
     @property
+    def timed_by(self) -> str:
+        """The package and version of the runtime that measured, "" where that is ONNX Runtime."""
+        return str(self.runtime.get("timed_by", ""))
+
+    @property
     def timed_in(self) -> str:
         """The clock that decides, in words, and the runtime where it is not ONNX Runtime."""
-        return _timed_in(self.clock, self.runtime.get("timed_by", ""))
+        return _timed_in(self.clock, self.timed_by)
 
     def document(self) -> dict[str, Any]:
         """The record as one JSON document, which schema.json describes; what is not finite is null there."""
