@@ -21,7 +21,15 @@ from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
 from taso_opt.cost.layout import form_key, is_conversion
-from taso_opt.cost.overhead import Overhead, overhead
+from taso_opt.cost.overhead import (
+    MOST_COPIES,
+    Overhead,
+    framed_input,
+    framed_outputs,
+    is_framed,
+    most_copies,
+    overhead,
+)
 from taso_opt.cost.reuse import Read
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder, operands
@@ -51,7 +59,6 @@ from taso_opt.spec.builder import Builder
 
 log = logging.getLogger(__name__)
 
-MOST_COPIES = 32
 LARGEST_WORKING_SET = 32 << 20
 SMALLEST_WORKING_SET = 1 << 20
 COMPUTE_BOUND = 16
@@ -86,13 +93,13 @@ the models measured beside them have driven them out."""
 class _Prepared:
     """A unit ready to be timed; without a model it costs what it costs `otherwise`.
 
-    Each copy has so many `outputs`; `waits` says that its time is that of reading its weights.
+    Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights.
     """
 
     key: str
     model: bytes | None = None
     copies: int = 1
-    outputs: int = 1
+    ports: tuple[int, int] = (1, 1)
     lowered: bool = False
     waits: bool = False
     otherwise: float = math.inf
@@ -148,7 +155,7 @@ class Measurer:
         prepared = []
         for distance in READ_DISTANCES:
             copies = distance // READ_BYTES
-            model = _model(unit, builder, finder, copies, opset)
+            model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
             prepared.append(_Prepared(read_key(distance), model, copies, waits=True, otherwise=0.0))
         return [replace(entry, device=self.reads_place) for entry in self._timed(prepared, builder)]
 
@@ -163,7 +170,7 @@ class Measurer:
         for one in prepared:
             timing = timings.get(one.key)
             if isinstance(timing, Timing):
-                seconds = beside.without(timing.quiet_s, one.copies * one.outputs) / one.copies
+                seconds = beside.without(timing.quiet_s, one.copies, one.ports)
                 entries.append(CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples))
             else:
                 entries.append(CostEntry(self.place, one.key, one.otherwise, 0.0, 0))
@@ -176,8 +183,8 @@ class Measurer:
             log.info("not measured, too large: %s", unit.key)
             return _Prepared(unit.key)
         try:
-            model = _model(unit, builder, finder, copies, opset)
-            return _Prepared(unit.key, model, copies, len(unit.roots), waits=weights > NEAREST_CACHE)
+            model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
+            return _Prepared(unit.key, model, copies, _ports(unit, builder), waits=weights > NEAREST_CACHE)
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
@@ -218,8 +225,9 @@ class Measurer:
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs; where a kernel waits for its weights, as many as fill the working set."""
-        enough = max(1, min(MOST_COPIES, ENOUGH_WORK // unit_work(unit, builder)))
-        return max(enough, min(MOST_COPIES, self.working_set // weights)) if weights else enough
+        most = most_copies(self._run, _ports(unit, builder))
+        enough = max(1, min(most, ENOUGH_WORK // unit_work(unit, builder)))
+        return max(enough, min(most, self.working_set // weights)) if weights else enough
 
 
 def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
@@ -282,8 +290,13 @@ def working_set(weight_bytes: int) -> int:
     return min((power, power * 5 // 4, power * 3 // 2, power * 7 // 4, power * 2), key=lambda size: abs(size - wanted))
 
 
-def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int) -> bytes:
-    outputs, inputs = [], []
+def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:
+    return len(unit.inputs), sum(len(builder.types(root)) for root in unit.roots)
+
+
+def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int, framed: bool) -> bytes:
+    outputs: list[Term] = []
+    inputs: list[Term] = []
     for copy in range(count):
         leaves: dict[Term, Term] = {}
         for place, operand in enumerate(operands(unit)):
@@ -292,7 +305,10 @@ def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: 
             number = finder.number(operand)
             leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
         inputs += [leaves[operand] for operand in unit.inputs]
-        outputs += [_copied(root, unit.members, leaves) for root in unit.roots]
+        if framed:
+            leaves |= {operand: framed_input(builder, leaves[operand]) for operand in unit.inputs}
+        results = [_copied(root, unit.members, leaves) for root in unit.roots]
+        outputs += [one for root in results for one in framed_outputs(builder, root)] if framed else results
     return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION)
 
 
