@@ -9,7 +9,15 @@ from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.cost.device import this_device
-from taso_opt.cost.overhead import ONNXRUNTIME_OVERHEAD, Overhead, overhead
+from taso_opt.cost.overhead import (
+    MOST_COPIES,
+    ONNXRUNTIME_OVERHEAD,
+    Overhead,
+    framed_input,
+    framed_outputs,
+    most_copies,
+    overhead,
+)
 from taso_opt.errors import RuntimeFailure
 from taso_opt.runtime import OPENVINO, RunSettings, RuntimeInfo, RuntimeProcess, Timing, probe
 from taso_opt.spec import load_specs
@@ -49,6 +57,20 @@ def test_the_overhead_of_onnx_runtime_is_known_and_that_of_another_measured():
     found = overhead(Answering(), THERE, BUILDER)
     assert (found.run_s, found.input_s, found.output_s) == pytest.approx((8e-6, 5e-7, 2e-6))
     assert overhead(Failing(), THERE, BUILDER) == Overhead(0.0)
+
+
+def test_a_model_has_as_many_ports_as_where_the_overhead_was_measured():
+    assert [most_copies(THERE, ports) for ports in ((1, 1), (8, 1), (1, 9), (99, 1))] == [MOST_COPIES, 4, 3, 1]
+    assert most_copies(RunSettings(), (8, 1)) == MOST_COPIES
+
+
+def test_small_values_are_framed_and_large_ones_are_not():
+    small, large = (Var("x", TensorType("float32", (2, columns))) for columns in (100, 100_000))
+    assert framed_input(BUILDER, small) == BUILDER.Neg(small)
+    assert framed_input(BUILDER, large) == large
+    both = BUILDER.Split(large, axis=-1, sizes=(10, 99_990))
+    first, second = framed_outputs(BUILDER, both)
+    assert (first, second) == (BUILDER.Relu(BUILDER.item(both, 0)), BUILDER.item(both, 1))
 
 
 def test_the_key_of_a_device_names_the_runtime_that_measures_and_its_version():
