@@ -117,7 +117,7 @@ bench-search: $(INSTALLED) ## measure how search time and memory grow, for docs/
 bench-intervals: $(INSTALLED) ## count how often intervals hold the speed-up, for docs/benchmarks-intervals.md
 	@$(BIN)/python scripts/bench_intervals.py
 
-bench-openvino: $(INSTALLED) ## run optimized models in another runtime, for docs/benchmarks-openvino.md
+bench-openvino: $(INSTALLED) ## optimize for OpenVINO and for ONNX Runtime, for docs/benchmarks-openvino.md
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	@$(BIN)/python scripts/bench_openvino.py
 

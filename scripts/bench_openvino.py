@@ -1,182 +1,108 @@
-"""Runs optimized models in OpenVINO, a runtime that they were not optimized for; writes docs/benchmarks-openvino.md.
+"""Compares, in OpenVINO, what is optimized for ONNX Runtime with what is optimized for it; writes a page.
 
-Usage: python scripts/bench_openvino.py [FOLDER] [--output FILE]
+Usage: python scripts/bench_openvino.py [NAME...] [--output FILE]
 
-FOLDER has pairs NAME.onnx and NAME.opt.onnx, as `bench_peers.py --keep FOLDER` leaves them; without one, the networks
-and models are optimized now, for ONNX Runtime, with the default options. Both files and the original again (the A/A
-control) are compiled by OpenVINO for one thread in float32 and take turns. Times are CPU times of the process, since
-OpenVINO computes in threads of its own. Figures are speed-ups, divided by the control's.
+Each network and model of the benchmarks is optimized twice with the default options, once as it is and once with
+`--runtime openvino`. Both results are then timed in OpenVINO, in turns with the original, as `tasoopt compare
+--runtime openvino` does it: at one thread, in float32, with the original against itself as the control. Figures are
+speed-ups with their 95% intervals.
 """
 
-import json
-import random
-import statistics
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from importlib import import_module
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
-import numpy as np
 
 from bench import DIMS, models
-from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io import read_model
-from taso_opt.search.feeds import timing_feeds
-from taso_opt.spec import load_specs
+from taso_opt.report.record import Comparison
+from taso_opt.runtime import ONNXRUNTIME, OPENVINO
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-openvino.md"
-ROUNDS, SAMPLE_S, MODEL_S, LIMIT_S = 20, 5e-3, 10.0, 180.0
-FEEDS = 8
-CONFIGURATION = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+UNCHANGED = "unchanged"
+
+Outcome = Comparison | str
+"""How a result compares with the original; a word where there is nothing to compare or something fails."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One model in OpenVINO: milliseconds of the original, the ratios of control and result, the largest difference."""
+class Row:
+    """One model: what became of it when it was optimized for ONNX Runtime and when it was for OpenVINO."""
 
-    original_ms: float
-    control: float
-    ratio: float
-    difference: float
+    name: str
+    for_onnxruntime: Outcome
+    for_openvino: Outcome
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("names", nargs=-1)
+@click.option("--budget", default=60.0, show_default=True, help="Seconds for each search.")
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
-@click.option("--one", nargs=2, type=click.Path(exists=True, path_type=Path), hidden=True, help="Measure a pair here.")
-def main(folder: Path | None, output: Path, one: tuple[Path, Path] | None) -> None:
-    """Measure all pairs and write the page."""
-    if one is not None:
-        print(json.dumps(asdict(measure(*one))))
-        return
-    rows, same = list[tuple[str, Measured | str]](), list[str]()
-    for name, original, optimized in optimized_now() if folder is None else pairs(folder):
-        if original.read_bytes() == optimized.read_bytes():
-            same.append(name)
-        else:
-            rows.append((name, in_child(original, optimized)))
-            print(line(*rows[-1]), file=sys.stderr, flush=True)
-        write(rows, same, output)
-
-
-def pairs(folder: Path) -> Iterator[tuple[str, Path, Path]]:
-    """The pairs of a folder, by name."""
-    for optimized in sorted(folder.glob("*.opt.onnx")):
-        name = optimized.name.removesuffix(".opt.onnx")
-        if (folder / f"{name}.onnx").is_file():
-            yield name, folder / f"{name}.onnx", optimized
-
-
-def optimized_now() -> Iterator[tuple[str, Path, Path]]:
-    """Each network and model with what the tool makes of it."""
+def main(names: Sequence[str], budget: float, output: Path) -> None:
+    """Measure the models named, or all of them, and write the page."""
+    rows: list[Row] = []
     with TemporaryDirectory(prefix="tasoopt-openvino-") as folder:
-        for name, _, path in models((), Path(folder)):
-            try:
-                record = optimize_file(path, OptimizeSettings(force=True, dims=DIMS.get(name, {})))
-            except TasoError as error:
-                print(f"{name}: {error}", file=sys.stderr)
-                continue
-            assert record.output is not None, "what is no dry run has an output"
-            yield name, path, Path(record.output)
+        for name, _, path in models(names, Path(folder)):
+            rows.append(Row(name, *(measure(name, path, runtime, budget) for runtime in (ONNXRUNTIME, OPENVINO))))
+            print(line(rows[-1]), file=sys.stderr, flush=True)
+            write(rows, output)
 
 
-def in_child(original: Path, optimized: Path) -> Measured | str:
-    """Measure a pair in a process of its own; a line where that fails."""
-    command = [sys.executable, __file__, "--one", str(original), str(optimized)]
+def measure(name: str, path: Path, runtime: str, budget: float) -> Outcome:
+    """Optimize a model for a runtime, and time the result in OpenVINO."""
+    result, dims = path.with_suffix(f".{runtime}.onnx"), DIMS.get(name, {})
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    except subprocess.TimeoutExpired:
-        return f"not done after {LIMIT_S:.0f} s"
-    if done.returncode != 0:
-        return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:100].replace("|", "/")
-    return Measured(**json.loads(done.stdout))
+        settings = OptimizeSettings(output=result, force=True, budget=budget, dims=dims, runtime=runtime)
+        if optimize_file(path, settings).result == UNCHANGED:
+            return UNCHANGED
+        return compare_files(path, result, CompareSettings(dims=dims, runtime=OPENVINO))
+    except TasoError as error:
+        return str(error)[:100].replace("|", "/")
+    finally:
+        result.unlink(missing_ok=True)
 
 
-def measure(original: Path, optimized: Path) -> Measured:
-    """Compile and time a pair and the control in this process."""
-    core = import_module("openvino").Core()
-    read = read_model(original, load_specs(), DIMS.get(original.stem, {}))
-    feeds = timing_feeds(read.inputs, (), 0)[:FEEDS]
-    runs = [runner(core, path, feeds) for path in (original, original, optimized)]
-    first, _, last = (run(0) for run in runs)
-    difference = max(_difference(one, other) for one, other in zip(first, last, strict=True))
-    times = interleaved(runs)
-    medians = [statistics.median(samples) for samples in times]
-    control, ratio = (
-        statistics.median(a / b for a, b in zip(times[0], other, strict=True)) for other in (times[1], times[2])
-    )
-    return Measured(medians[0] * 1e3, control, ratio / control, difference)
-
-
-def runner(core: Any, path: Path, feeds: Sequence[Mapping[str, Any]]) -> Callable[[int], list[Any]]:
-    """A function that runs a compiled model on one of the feeds and gives its outputs."""
-    request = core.compile_model(str(path), "CPU", CONFIGURATION).create_infer_request()
-
-    def run(number: int) -> list[Any]:
-        found = request.infer(dict(feeds[number % len(feeds)]))
-        return [np.array(value) for value in found.values()]
-
-    return run
-
-
-def interleaved(runs: Sequence[Callable[[int], object]]) -> list[list[float]]:
-    """Seconds of CPU time of one run of each, in rounds of random order."""
-    repeats, order = max(1, round(SAMPLE_S / max(_timed(runs[0], 1), 1e-6))), random.Random(0)
-    times: list[list[float]] = [[] for _ in runs]
-    end = time.monotonic() + MODEL_S
-    while len(times[0]) < 3 or (len(times[0]) < ROUNDS and time.monotonic() < end):
-        for place in order.sample(range(len(runs)), len(runs)):
-            times[place].append(_timed(runs[place], repeats))
-    return times
-
-
-def _timed(run: Callable[[int], object], repeats: int) -> float:
-    started = time.process_time()
-    for number in range(repeats):
-        run(number)
-    return (time.process_time() - started) / repeats
-
-
-def _difference(first: Any, second: Any) -> float:
-    """The largest difference as a share of the largest value."""
-    if first.dtype.kind != "f":
-        return float(not np.array_equal(first, second))
-    return float(np.max(np.abs(first - second), initial=0.0) / max(float(np.max(np.abs(first), initial=0.0)), 1e-30))
-
-
-def line(name: str, found: Measured | str) -> str:
+def line(row: Row) -> str:
     """One row of the table in Markdown."""
+    found = row.for_onnxruntime, row.for_openvino
+    times = [f"{one.latency_first.median_ms:.3f}" for one in found if isinstance(one, Comparison)]
+    return f"| {row.name} | {times[0] if times else ''} | {cell(found[0])} | {cell(found[1])} |"
+
+
+def cell(found: Outcome) -> str:
+    """A speed-up with its interval, or a word."""
     if isinstance(found, str):
-        return f"| {name} | | | | {found} |"
-    return f"| {name} | {found.original_ms:.3f} | {found.control:.3f} | {found.ratio:.3f} | {found.difference:.1e} |"
+        return found
+    return f"{found.speedup.ratio:.3f} ({found.speedup.low:.3f} to {found.speedup.high:.3f})"
 
 
-def write(rows: Sequence[tuple[str, Measured | str]], same: Sequence[str], output: Path) -> None:
-    """Write the page; `same` are the models that were not changed."""
-    changed = [found for _, found in rows if isinstance(found, Measured)]
-    faster, slower = sum(one.ratio > 1.02 for one in changed), sum(one.ratio < 0.98 for one in changed)
+def counts(found: Sequence[Outcome]) -> str:
+    """How many results are faster and slower than the original by more than the noise."""
+    compared = [one for one in found if isinstance(one, Comparison)]
+    faster, slower = (sum(one.faster == which for one in compared) for which in ("second", "first"))
+    return f"{len(compared)} were rewritten, {faster} of them are faster in OpenVINO and {slower} slower"
+
+
+def write(rows: Sequence[Row], output: Path) -> None:
+    """Write the page."""
     text = [
-        "# In another runtime",
+        "# In OpenVINO",
         "",
         (__doc__ or "").split("\n\n", 2)[2].strip(),
         "",
-        f"Made by `make bench-openvino` with openvino {version('openvino')}. Of {len(changed)} models that were "
-        f"rewritten, {faster} are faster in OpenVINO by more than 2%, {slower} are slower by more than 2%: they "
-        "were chosen by what they gain in ONNX Runtime. To choose by measurements in OpenVINO is not possible yet.",
+        f"Made by `make bench-openvino` with openvino {version('openvino')} and onnxruntime {version('onnxruntime')}. "
+        f"Of {len(rows)} models that were optimized for ONNX Runtime, {counts([row.for_onnxruntime for row in rows])} "
+        f"by more than the noise. Of the same models optimized for OpenVINO, "
+        f"{counts([row.for_openvino for row in rows])}.",
         "",
-        "| model | original ms | A/A control | speed-up of the result | largest difference |",
-        "|---|---|---|---|---|",
-        *(line(*row) for row in rows),
-        "",
-        f"Not changed, and so not measured: {', '.join(same) or 'none'}.",
+        "| model | original ms | optimized for ONNX Runtime | optimized for OpenVINO |",
+        "|---|---|---|---|",
+        *map(line, rows),
         "",
     ]
     output.write_text("\n".join(text))

@@ -26,7 +26,7 @@ class UnsupportedError(TasoError):
 
 
 class RuntimeFailure(TasoError):
-    """ONNX Runtime refused, crashed or overran its limit on a model; raised after its child process ended."""
+    """A runtime refused a model, or crashed or overran its limit on one, which ended its child process."""
 
     exit_code = 4
 

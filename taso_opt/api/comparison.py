@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, silent
+from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, running, silent
 from taso_opt.api.settings import CompareSettings
 from taso_opt.api.summary import measured_latency, measured_speedup
 from taso_opt.core.scratch import scratch_folder
@@ -25,12 +25,9 @@ from taso_opt.runtime import (
     Contestant,
     Failed,
     LatencyComparison,
-    RunSettings,
     RuntimeProcess,
     compare_latency,
-    probe,
     require_runtime,
-    resolve_device,
 )
 from taso_opt.search.agreement import Agreement, agreement
 from taso_opt.search.feeds import sample_feeds, timing_feeds
@@ -46,17 +43,16 @@ def compare_files(
     Raises InvalidInputError for a model that cannot be read, UnsupportedError when the runtime cannot run here.
     """
     chosen, tell = settings or CompareSettings(), progress or silent
-    require_runtime()
+    require_runtime(chosen.runtime)
     tell("reading the models")
     reference, other = (read_model(Path(path), load_specs(), chosen.dims) for path in (first, second))
     samples = read_samples(chosen.inputs, reference.inputs)
     feeds = sample_feeds(reference.inputs, samples, chosen.seed)
     timing = timing_feeds(reference.inputs, samples, chosen.seed)
     with RuntimeProcess() as process, scratch_folder() as folder:
-        info = probe(process)
+        info, run = running(process, chosen)
         for model in (reference, other):
             require_loadable(model, info)
-        run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
         paths, why = (reference.path, other.path), ""
         if needs_libraries(reference.proto):
             why = obstacle(reference, process, run)
@@ -75,7 +71,8 @@ def compare_files(
     if isinstance(contestant, Failed):
         raise RuntimeFailure(contestant.reason)
     told = (f"{BY_PARTS}: {why}",) if why else ()
-    return _answer(str(first), str(second), replace(found, warnings=(*told, *found.warnings)), latency, contestant)
+    answer = _answer(str(first), str(second), replace(found, warnings=(*told, *found.warnings)), latency, contestant)
+    return replace(answer, timed_by=info.timed_by)
 
 
 def _cut_apart(first: Model, second: Model, why: str, folder: Path) -> tuple[Cutout, tuple[Path, Path]]:

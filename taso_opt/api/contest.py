@@ -134,7 +134,8 @@ def feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput])
     for larger in () if job.samples or job.settings.dims else other_sizes(inputs):
         with suppress(RuntimeFailure, UnsupportedError):
             feeds = sample_feeds(larger, (), seed, 1)
-            run_feeds(job.process, original, feeds, job.run, timeout_s=OTHER_SIZES_LIMIT_S)
+            for run in dict.fromkeys((job.run.judge, job.run)):
+                run_feeds(job.process, original, feeds, run, timeout_s=OTHER_SIZES_LIMIT_S)
             return feeds
     return []
 

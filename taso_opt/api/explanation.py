@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from taso_opt.api.names import Names
-from taso_opt.api.session import Progress, require_loadable, silent
+from taso_opt.api.session import Progress, require_loadable, running, silent
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Item, Term, children
@@ -21,7 +21,7 @@ from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.pattern import CompiledRule
 from taso_opt.rewrite.refusal import refusal
 from taso_opt.rewrite.steps import Rewriter, Step
-from taso_opt.runtime import RunSettings, RuntimeProcess, probe, require_runtime, resolve_device
+from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.neighbourhood import LocalChange, Neighbourhood
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import OPAQUE
@@ -50,7 +50,7 @@ def explain_node(
     a node that it does not have, UnsupportedError when the runtime cannot run here.
     """
     chosen, tell = settings or OptimizeSettings(), progress or silent
-    require_runtime()
+    require_runtime(chosen.runtime)
     tell("reading the model")
     read = read_model(Path(model), load_specs(), chosen.bindings[0])
     place = _find(read, node)
@@ -121,9 +121,8 @@ def _note(model: Model, place: _Place, live: Sequence[Term]) -> str:
 
 
 def _costs(model: Model, chosen: OptimizeSettings, process: RuntimeProcess, table: CostTable) -> CostModel:
-    info = probe(process)
+    info, run = running(process, chosen)
     require_loadable(model, info)
-    run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
     bound = load_specs().builder(model.bindings)
     return CostModel(bound, table, Measurer(process, run, info, weight_bytes(model)), model.opset, model.literal)
 

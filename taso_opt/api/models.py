@@ -24,6 +24,7 @@ from taso_opt.errors import UsageError
 from taso_opt.onnx_io import ModelProto, load_model, model_in_memory, store_model
 from taso_opt.report.explained import Explanation
 from taso_opt.report.record import Comparison, Record
+from taso_opt.runtime import ONNXRUNTIME, TITLES
 from taso_opt.runtime.inputs import Array
 
 log = logging.getLogger("taso_opt")
@@ -44,6 +45,7 @@ def optimize(
     force: bool = False,
     rules: str | Path | None = None,
     device: str = "auto",
+    runtime: str = ONNXRUNTIME,
     threads: int = 1,
     budget: float = 60.0,
     alpha: float = 1.05,
@@ -63,8 +65,10 @@ def optimize(
     The result is in `Result.model`, the original where nothing was gained, and is written to `output` where that is
     given; `force` replaces a file there. What is used: the `rules` of a file in place of the shipped ones, up to the
     floating-point class `fp_class`; the `device` (auto, cpu or cuda) with so many `threads` (0: the runtime's choice);
-    for symbolic dims the sizes in `dims`; for the check and the timing the arrays in `inputs` by name, random ones of
-    the `seed` for what is not there. The search takes at most `budget` seconds and passes through graphs up to `alpha`
+    the `runtime` (onnxruntime or openvino) in which the result is to be faster; for symbolic dims the sizes in `dims`;
+    for the check and the timing the arrays in `inputs` by name, random ones of the `seed` for what is not there.
+
+    The search takes at most `budget` seconds and passes through graphs up to `alpha`
     times as costly as the best. `objective` says what is to be small, within `memory_limit` bytes and with at most
     `max_size_growth` per cent of bytes added to the weights; `allow_slower` writes what is better by another objective
     even if it is slower. With `dry_run` it ends with the search. `progress` takes each line that says what is
@@ -76,9 +80,9 @@ def optimize(
     settings = OptimizeSettings(
         rules=None if rules is None else Path(rules), fp_class=_class(fp_class), dims=dict(dims or {}), seed=seed
     )
-    settings = replace(settings, force=force, device=device, threads=threads, budget=budget, alpha=alpha)
-    settings = replace(settings, objective=objective, allow_slower=allow_slower, dry_run=dry_run)
-    settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth)
+    settings = replace(settings, force=force, device=device, runtime=runtime, threads=threads)
+    settings = replace(settings, budget=budget, alpha=alpha, objective=objective, allow_slower=allow_slower)
+    settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth, dry_run=dry_run)
     with _Workplace() as place:
         target = place.folder / "result.onnx" if output is None else Path(output)
         settings = replace(settings, output=target, inputs=place.samples(inputs))
@@ -90,6 +94,7 @@ def compare(
     second: ModelLike,
     *,
     device: str = "auto",
+    runtime: str = ONNXRUNTIME,
     threads: int = 1,
     rounds: int = 30,
     dims: Mapping[str, int] | None = None,
@@ -100,12 +105,13 @@ def compare(
     """Whether two models with the same inputs compute the same, and which one is faster by how much.
 
     The speed-up is the time of the `first` divided by the time of the `second`, with the first against itself as the
-    control, over so many `rounds` in turns. `device`, `threads`, `dims`, `inputs`, `seed` and `progress` are those of
-    `optimize`. Raises what `optimize` raises, but for MismatchError: `Comparison.agrees` says whether they agree.
+    control, over so many `rounds` in turns. `device`, `runtime`, `threads`, `dims`, `inputs`, `seed` and `progress` are
+    those of `optimize`. Raises what `optimize` raises, but for MismatchError: `Comparison.agrees` says whether they
+    agree.
     """
     with _Workplace() as place:
         paths = place.path(first), place.path(second)
-        settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed)
+        settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed, runtime)
         found = compare_files(*paths, _checked(settings), progress or _log)
     return replace(found, first=_name(first), second=_name(second))
 
@@ -116,6 +122,7 @@ def explain(
     *,
     rules: str | Path | None = None,
     device: str = "auto",
+    runtime: str = ONNXRUNTIME,
     threads: int = 1,
     fp_class: FpClass | str = FpClass.E3,
     dims: Mapping[str, int] | None = None,
@@ -123,13 +130,14 @@ def explain(
 ) -> Explanation:
     """Which rules fit a `node` of a `model`, named by its name or by a value that it gives, and why others do not.
 
-    `rules`, `device`, `threads`, `fp_class`, `dims` and `progress` are those of `optimize`. Raises UsageError for a
-    node that the model does not have, and what `optimize` raises for a bad model.
+    `rules`, `device`, `runtime`, `threads`, `fp_class`, `dims` and `progress` are those of `optimize`. Raises
+    UsageError for a node that the model does not have, and what `optimize` raises for a bad model.
     """
     with _Workplace() as place:
         settings = OptimizeSettings(
             rules=None if rules is None else Path(rules),
             device=device,
+            runtime=runtime,
             threads=threads,
             fp_class=_class(fp_class),
             dims=dict(dims or {}),
@@ -187,8 +195,9 @@ class _Workplace:
 
 def _checked(settings: _S) -> _S:
     """The settings, if the command line would take them."""
-    if settings.device not in DEVICES:
-        raise UsageError(f"expected a device among {', '.join(DEVICES)}, found {settings.device!r}")
+    for what, names, found in (("device", DEVICES, settings.device), ("runtime", tuple(TITLES), settings.runtime)):
+        if found not in names:
+            raise UsageError(f"expected a {what} among {', '.join(names)}, found {found!r}")
     bounds: dict[str, float] = {"threads": 0, "seed": 0, "budget": 0.1, "alpha": 1.0, "rounds": 3}
     bounds |= {"memory_limit": 1, "max_size_growth": 0}
     for name, least in bounds.items():

@@ -13,7 +13,16 @@ from taso_opt.api.contest import checked_names, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
 from taso_opt.api.job import Job
-from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, silent, usable_rules, versions
+from taso_opt.api.session import (
+    BY_PARTS,
+    Progress,
+    obstacle,
+    require_loadable,
+    running,
+    silent,
+    usable_rules,
+    versions,
+)
 from taso_opt.api.settings import OptimizeSettings, goal_of
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
@@ -35,7 +44,7 @@ from taso_opt.onnx_io import (
 from taso_opt.report.quantities import duration
 from taso_opt.report.record import Record
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.runtime import RunSettings, RuntimeProcess, probe, require_runtime, resolve_device
+from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.finals import FailedCheck
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
@@ -68,16 +77,15 @@ def optimize_file(
     path, started, goal = Path(model), time.monotonic(), goal_of(chosen)
     output = chosen.output or path.parent / f"{path.stem}.opt.onnx"
     # 1. Refuse early what cannot end well: no runtime, no place for the output, no valid model.
-    require_runtime()
+    require_runtime(chosen.runtime)
     if not chosen.dry_run:
         check_output(output, path, chosen.force)
     tell("reading the model")
     read = read_model(path, load_specs(), chosen.bindings[0])
     samples = read_samples(chosen.inputs, read.inputs)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
-        info = probe(runtime)
+        info, run = running(runtime, chosen)
         require_loadable(read, info)
-        run = RunSettings(resolve_device(chosen.device, info.providers), chosen.threads, chosen.seed)
         job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, obstacle(read, runtime, run))
         job = with_tidied_model(job)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.

@@ -9,12 +9,22 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from taso_opt.api.settings import CompareSettings, OptimizeSettings
 from taso_opt.core.rule import FpClass, RuleSet
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Model, needs_libraries, skeleton, weight_bytes
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.pattern import CompiledRule
-from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, describe, name_of
+from taso_opt.runtime import (
+    ONNXRUNTIME,
+    RunSettings,
+    RuntimeInfo,
+    RuntimeProcess,
+    describe,
+    name_of,
+    probe,
+    resolve_device,
+)
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 
@@ -44,6 +54,17 @@ def _compiled_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, 
     return compile_rules(RuleSet(rules), builder)
 
 
+def running(process: RuntimeProcess, settings: OptimizeSettings | CompareSettings) -> tuple[RuntimeInfo, RunSettings]:
+    """What the installed runtimes are, and how models run here by the user's settings.
+
+    Raises UnsupportedError for a runtime that does not import and a device that does not answer, UsageError for a
+    device that the runtime does not have.
+    """
+    info = probe(process, settings.runtime)
+    device = resolve_device(settings.device, info.providers, settings.runtime)
+    return info, RunSettings(device, settings.threads, settings.seed, settings.runtime)
+
+
 def require_loadable(model: Model, info: RuntimeInfo) -> None:
     """Say up front when the installed runtime is too old for the model."""
     for what, wanted, newest in (
@@ -58,25 +79,26 @@ def require_loadable(model: Model, info: RuntimeInfo) -> None:
 
 
 def require_running(model: Model, process: RuntimeProcess, run: RunSettings) -> None:
-    """Say up front when the installed runtime refuses the model, for an operator that it lacks or whatever reason.
+    """Say up front when an installed runtime refuses the model, for an operator that it lacks or whatever reason.
 
     A model with many weights is loaded without them: what is refused is an operator, hardly ever a weight.
     """
     if weight_bytes(model) <= LOADED_WHOLE:
-        describe(process, model.path, run)
+        describe(process, model.path, run.judge)
         return
     bare = skeleton(model.proto, model.path.parent).SerializeToString()
     try:
-        describe(process, bare, run)
+        describe(process, bare, run.judge)
     except RuntimeFailure as error:
         message = str(error).replace(name_of(bare), str(model.path))
         raise RuntimeFailure(message) from error
 
 
 def obstacle(model: Model, process: RuntimeProcess, run: RunSettings) -> str:
-    """Why the runtime cannot run a whole model whose rewritten parts it can run alone; "" where it runs the whole.
+    """Why ONNX Runtime cannot run a whole model whose rewritten parts it can run alone; "" where it runs the whole.
 
-    That is so where an operator of somebody's own is not there. Raises as require_running for every other reason.
+    That is so where an operator of somebody's own is not there. Raises as require_running for every other reason, also
+    where another runtime measures and refuses the model.
     """
     try:
         require_running(model, process, run)
@@ -84,6 +106,8 @@ def obstacle(model: Model, process: RuntimeProcess, run: RunSettings) -> str:
         if not needs_libraries(model.proto):
             raise
         return str(error)
+    if run.runtime != ONNXRUNTIME:
+        describe(process, model.path, run)
     return ""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from taso_opt.core.rule import FpClass
 from taso_opt.cost import Goal, parse_objective
 from taso_opt.errors import UsageError
+from taso_opt.runtime import ONNXRUNTIME
 
 Sizes = int | Sequence[int]
 
@@ -25,6 +26,7 @@ class OptimizeSettings:
     force: bool = False
     rules: Path | None = None
     device: str = "auto"
+    runtime: str = ONNXRUNTIME
     threads: int = 1
     budget: float = 60.0
     alpha: float = 1.05
@@ -69,3 +71,4 @@ class CompareSettings:
     dims: Mapping[str, int] = field(default_factory=dict)
     inputs: Path | None = None
     seed: int = 0
+    runtime: str = ONNXRUNTIME

@@ -86,7 +86,7 @@ def _checked(job: Job, found: Tidied) -> Model | None:
         other = [feed for feed in (*_decided(job, drawn[0]), *_elsewhere(job)) if _runs(job, original, feed)]
         named = feeds_at_other_sizes(job, original, job.source.inputs) if len(job.settings.bindings) > 1 else []
         feeds = [*drawn, *named, *other]
-        agreed = agreement(job.process, original, file, feeds, job.run, computes_in_singles(job.source.proto))
+        agreed = agreement(job.process, original, file, feeds, job.run.judge, computes_in_singles(job.source.proto))
         if agreed.failure or agreed.reasons:
             return None
     return replace(model, path=job.source.path, proto=found.model)
@@ -100,7 +100,7 @@ def _saved(job: Job, proto: ModelProto, file: Path) -> Path:
 
 def _runs(job: Job, original: Path, feed: Feed) -> bool:
     with suppress(TasoError):
-        run_feeds(job.process, original, [feed], job.run, timeout_s=RUN_LIMIT_S)
+        run_feeds(job.process, original, [feed], job.run.judge, timeout_s=RUN_LIMIT_S)
         return True
     return False
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 BASE_PACKAGES = ("numpy", "onnx", "z3-solver", "rich", "jinja2", "platformdirs")
 RUNTIME_PACKAGES = ("onnxruntime", "onnxruntime-gpu")
+OTHER_RUNTIMES = ("openvino",)
 CUPY_PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 CUDA_PROVIDER = "CUDAExecutionProvider"
 REINSTALL = "pip install --force-reinstall --no-deps .   (in the folder of the sources)"
@@ -91,7 +92,7 @@ def command(as_json: bool) -> int:
 
 def diagnose() -> Diagnosis:
     """Look at this machine; runs ONNX Runtime once, in a process of its own."""
-    packages = {name: installed(name) for name in (*BASE_PACKAGES, *RUNTIME_PACKAGES, *CUPY_PACKAGES)}
+    packages = {name: installed(name) for name in (*BASE_PACKAGES, *RUNTIME_PACKAGES, *OTHER_RUNTIMES, *CUPY_PACKAGES)}
     problems = list(missing_packages(packages))
     runtime = None
     if not problems:  # without NumPy and its like the runtime cannot even be asked

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from taso_opt.report.record import Record
 
 DEVICE = "Where the model runs; auto: what `tasoopt doctor` names."
+RUNTIME = "What runs the model where it is used: costs and speed are measured there."
 THREADS = "Threads of the runtime; 0: its own choice."
 SEED = "Seed of the random inputs."
 BUDGET = "Time for the search."
@@ -27,6 +28,7 @@ FP_CLASS = "The loosest floating-point class of rules to use."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
 DIM = "A number for a symbolic dim; further ones to compare at."
 FP_CLASSES = [name.value for name in FpClass]
+RUNTIMES = click.Choice(["onnxruntime", "openvino"])
 
 
 MOST_SIZES = 16
@@ -79,6 +81,7 @@ def read_percent(context: click.Context, option: click.Parameter, value: str | N
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
+@click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
 @click.option("--budget", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS", help=BUDGET)
 @click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, metavar="A", help=ALPHA)
@@ -98,7 +101,7 @@ def command(
 ) -> None:
     """Rewrite MODEL into an equivalent model that runs faster on this machine.
 
-    The baseline is MODEL under ONNX Runtime with all its own optimizations. A result is written only when it computes
+    The baseline is MODEL under the runtime with all its own optimizations. A result is written only when it computes
     the same and is measured faster by more than the noise, or is better by another objective and not slower; otherwise
     the output is the input, byte for byte.
     """

@@ -1,4 +1,4 @@
-"""Where costs hold: a processor, a provider, a number of threads and a version of the runtime."""
+"""Where costs hold: a processor, a provider, a number of threads, a runtime and its version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Device:
 
 def this_device(run: RunSettings, info: RuntimeInfo) -> Device:
     """The device that a session with these settings runs on."""
-    return Device(_processor(), run.device, run.threads, f"{info.package} {info.version}")
+    return Device(_processor(), run.device, run.threads, info.timed_by or f"{info.package} {info.version}")
 
 
 def _processor() -> str:

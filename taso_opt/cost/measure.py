@@ -1,9 +1,9 @@
 """Measures units: each as a small model of several independent copies, in the runtime's child process.
 
-One run of the runtime costs about a microsecond whatever the model, and a weight that is read over and over stays in
-the nearest cache, where in a real model the other weights have driven it out. Copies with inputs and weights of their
-own, as many as together have the size of the model's weights, remove both: the cost of a unit is the time of a run,
-less the fixed part, divided by the copies. The size is part of what a cost holds for.
+One run costs something whatever the model (see `overhead`), and a weight that is read over and over stays in the
+nearest cache, where in a real model the other weights have driven it out. Copies with inputs and weights of their own,
+as many as together have the size of the model's weights, remove both: the cost of a unit is the time of a run, less the
+overhead, divided by the copies. The size is part of what a cost holds for.
 
 Units of images are measured a second time as they run between convolutions, without the conversions of layouts there.
 """
@@ -21,6 +21,15 @@ from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
 from taso_opt.cost.layout import form_key, is_conversion
+from taso_opt.cost.overhead import (
+    MOST_COPIES,
+    Overhead,
+    framed_input,
+    framed_outputs,
+    is_framed,
+    most_copies,
+    overhead,
+)
 from taso_opt.cost.reuse import Read
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder, operands
@@ -35,6 +44,7 @@ from taso_opt.onnx_io import (
     standalone_model,
 )
 from taso_opt.runtime import (
+    ONNXRUNTIME,
     Failed,
     MeasureItem,
     MeasurePlan,
@@ -49,8 +59,6 @@ from taso_opt.spec.builder import Builder
 
 log = logging.getLogger(__name__)
 
-FIXED_S = 1.1e-6
-MOST_COPIES = 32
 LARGEST_WORKING_SET = 32 << 20
 SMALLEST_WORKING_SET = 1 << 20
 COMPUTE_BOUND = 16
@@ -85,12 +93,13 @@ the models measured beside them have driven them out."""
 class _Prepared:
     """A unit ready to be timed; without a model it costs what it costs `otherwise`.
 
-    `waits` says that its time is that of reading its weights.
+    Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights.
     """
 
     key: str
     model: bytes | None = None
     copies: int = 1
+    ports: tuple[int, int] = (1, 1)
     lowered: bool = False
     waits: bool = False
     otherwise: float = math.inf
@@ -105,6 +114,7 @@ class Measurer:
         self.working_set = working_set(weight_bytes)
         """How many bytes of weights lie between two reads of the same weights where units are measured."""
         self._device = this_device(run, info)
+        self._overhead: Overhead | None = None
 
     @property
     def place(self) -> str:
@@ -124,14 +134,14 @@ class Measurer:
                 prepared.append(self._conversion(unit, builder))
             else:
                 prepared.append(self._alone(unit, builder, finder, opset))
-        return self._timed(prepared)
+        return self._timed(prepared, builder)
 
     def measure_cores(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
         """One entry for each unit of images: its form between convolutions, as a part of its key, and its cost there.
 
         A unit that runs on plain values has an empty form and costs infinity: what it costs is what it costs alone.
         """
-        entries = self._timed([self._core(unit, builder, finder, opset) for unit in units])
+        entries = self._timed([self._core(unit, builder, finder, opset) for unit in units], builder)
         return [
             entry if math.isfinite(entry.seconds) else replace(entry, unit=form_key(unit, ""))
             for unit, entry in zip(units, entries, strict=True)
@@ -145,11 +155,12 @@ class Measurer:
         prepared = []
         for distance in READ_DISTANCES:
             copies = distance // READ_BYTES
-            model = _model(unit, builder, finder, copies, opset)
+            model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
             prepared.append(_Prepared(read_key(distance), model, copies, waits=True, otherwise=0.0))
-        return [replace(entry, device=self.reads_place) for entry in self._timed(prepared)]
+        return [replace(entry, device=self.reads_place) for entry in self._timed(prepared, builder)]
 
-    def _timed(self, prepared: Sequence[_Prepared]) -> list[CostEntry]:
+    def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[CostEntry]:
+        beside = self._overhead = self._overhead or overhead(self._process, self._run, builder)
         timings: dict[str, Timing | Failed] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
             some = [one for one in prepared if one.waits is waits]
@@ -159,7 +170,7 @@ class Measurer:
         for one in prepared:
             timing = timings.get(one.key)
             if isinstance(timing, Timing):
-                seconds = max(timing.quiet_s - FIXED_S, 0.0) / one.copies
+                seconds = beside.without(timing.quiet_s, one.copies, one.ports)
                 entries.append(CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples))
             else:
                 entries.append(CostEntry(self.place, one.key, one.otherwise, 0.0, 0))
@@ -172,14 +183,14 @@ class Measurer:
             log.info("not measured, too large: %s", unit.key)
             return _Prepared(unit.key)
         try:
-            model = _model(unit, builder, finder, copies, opset)
-            return _Prepared(unit.key, model, copies, waits=weights > NEAREST_CACHE)
+            model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
+            return _Prepared(unit.key, model, copies, _ports(unit, builder), waits=weights > NEAREST_CACHE)
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
 
     def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
-        if self._run.device != "cpu":  # no other provider has a blocked layout
+        if self._run.device != "cpu" or self._run.runtime != ONNXRUNTIME:  # whose provider alone shows its layouts
             return _Prepared(form_key(unit, ""))
         alone = self._alone(unit, builder, finder, opset)
         lowered = None if alone.model is None else self._lowered(between_convolutions(alone.model))
@@ -214,8 +225,9 @@ class Measurer:
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs; where a kernel waits for its weights, as many as fill the working set."""
-        enough = max(1, min(MOST_COPIES, ENOUGH_WORK // unit_work(unit, builder)))
-        return max(enough, min(MOST_COPIES, self.working_set // weights)) if weights else enough
+        most = most_copies(self._run, _ports(unit, builder))
+        enough = max(1, min(most, ENOUGH_WORK // unit_work(unit, builder)))
+        return max(enough, min(most, self.working_set // weights)) if weights else enough
 
 
 def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
@@ -278,8 +290,13 @@ def working_set(weight_bytes: int) -> int:
     return min((power, power * 5 // 4, power * 3 // 2, power * 7 // 4, power * 2), key=lambda size: abs(size - wanted))
 
 
-def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int) -> bytes:
-    outputs, inputs = [], []
+def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:
+    return len(unit.inputs), sum(len(builder.types(root)) for root in unit.roots)
+
+
+def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int, framed: bool) -> bytes:
+    outputs: list[Term] = []
+    inputs: list[Term] = []
     for copy in range(count):
         leaves: dict[Term, Term] = {}
         for place, operand in enumerate(operands(unit)):
@@ -288,7 +305,10 @@ def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: 
             number = finder.number(operand)
             leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
         inputs += [leaves[operand] for operand in unit.inputs]
-        outputs += [_copied(root, unit.members, leaves) for root in unit.roots]
+        if framed:
+            leaves |= {operand: framed_input(builder, leaves[operand]) for operand in unit.inputs}
+        results = [_copied(root, unit.members, leaves) for root in unit.roots]
+        outputs += [one for root in results for one in framed_outputs(builder, root)] if framed else results
     return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION)
 
 

@@ -117,6 +117,16 @@ class Record:
     objective: tuple[ObjectivePart, ...] = ()
     passes: tuple[str, ...] = ()
 
+    @property
+    def timed_by(self) -> str:
+        """The package and version of the runtime that measured, "" where that is ONNX Runtime."""
+        return str(self.runtime.get("timed_by", ""))
+
+    @property
+    def timed_in(self) -> str:
+        """The clock that decides, in words, and the runtime where it is not ONNX Runtime."""
+        return _timed_in(self.clock, self.timed_by)
+
     def document(self) -> dict[str, Any]:
         """The record as one JSON document, which schema.json describes; what is not finite is null there."""
         fields: dict[str, Any] = _finite(asdict(self))
@@ -125,7 +135,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The answer of `tasoopt compare`; the speed-up is the time of the first divided by the time of the second."""
+    """The answer of `tasoopt compare`; the speed-up is the time of the first divided by the time of the second.
+
+    `timed_by` is the package and version of the runtime that measured, "" where that is ONNX Runtime.
+    """
 
     first: str
     second: str
@@ -138,6 +151,12 @@ class Comparison:
     latency_second: MeasuredLatency
     speedup: MeasuredSpeedup
     warnings: tuple[str, ...]
+    timed_by: str = ""
+
+    @property
+    def timed_in(self) -> str:
+        """The clock that decides, in words, and the runtime where it is not ONNX Runtime."""
+        return _timed_in(self.clock, self.timed_by)
 
     @property
     def faster(self) -> str | None:
@@ -152,6 +171,11 @@ class Comparison:
         """The answer as one JSON document; what is not finite is null there."""
         fields: dict[str, Any] = _finite(asdict(self))
         return {"schema_version": SCHEMA_VERSION, "command": "compare", **fields, "faster": self.faster}
+
+
+def _timed_in(clock: str, runtime: str) -> str:
+    name, _, _ = runtime.partition(" ")
+    return f"{clock} time, {name}" if name else f"{clock} time"
 
 
 def _finite(value: Any) -> Any:

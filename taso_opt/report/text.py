@@ -48,8 +48,8 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     )
     return [
         f"{same} (largest error {comparison.max_abs_error:.1e} absolute, {comparison.max_rel_error:.1e} relative)",
-        f"first:  {_latency(comparison.latency_first)} ({comparison.clock} time)",
-        f"second: {_latency(comparison.latency_second)} ({comparison.clock} time)",
+        f"first:  {_latency(comparison.latency_first)} ({comparison.timed_in})",
+        f"second: {_latency(comparison.latency_second)} ({comparison.timed_in})",
         f"speed-up of the second: {speedup.ratio:.3f}x ({speedup.low:.3f} to {speedup.high:.3f})",
         f"A/A control: {speedup.control:.3f}x ({speedup.control_low:.3f} to {speedup.control_high:.3f})",
         *(f"warning: {printable(warning)}" for warning in comparison.warnings),
@@ -77,7 +77,7 @@ def _comparison(record: Record) -> Table:
         if old != new:
             table.add_row(hanging(f"  {printable(operator)}"), str(old), str(new))
     if record.latency_before is not None and record.latency_after is not None:
-        table.add_row(f"latency ({record.clock} time)", _latency(record.latency_before), _latency(record.latency_after))
+        table.add_row(f"latency ({record.timed_in})", _latency(record.latency_before), _latency(record.latency_after))
     for part in record.objective:
         table.add_row(OBJECTIVES[part.name], amount(part.before, part.name), amount(part.after, part.name))
     if record.speedup is not None:

@@ -1,4 +1,4 @@
-"""The only door to ONNX Runtime, which is imported in a child process alone: native code may crash or hang there."""
+"""The only door to the runtimes, which are imported in a child process alone: native code may crash or hang there."""
 
 from taso_opt.runtime.accuracy import (
     OutputComparison,
@@ -35,9 +35,12 @@ from taso_opt.runtime.results import (
     Ratio,
     Timing,
 )
-from taso_opt.runtime.settings import RunSettings, RuntimeInfo
+from taso_opt.runtime.settings import ONNXRUNTIME, OPENVINO, TITLES, RunSettings, RuntimeInfo
 
 __all__ = [
+    "ONNXRUNTIME",
+    "OPENVINO",
+    "TITLES",
     "CompareLatency",
     "Contestant",
     "Failed",

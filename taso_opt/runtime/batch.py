@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from taso_opt.errors import TasoError
+from taso_opt.runtime.engine import Run, ready_run, refusals
 from taso_opt.runtime.estimate import timing_of
 from taso_opt.runtime.requests import MeasureItem, MeasureMany
 from taso_opt.runtime.results import Failed, Timing
-from taso_opt.runtime.sampling import calibrate, clock_of, no_garbage_collection, repeats_for, take_sample
-from taso_opt.runtime.sessions import Run, create_session, inputs_for, prepare_run, refusals
+from taso_opt.runtime.sampling import Clock, calibrate, clock_of, no_garbage_collection, repeats_for, take_sample
 
 FEWEST_SAMPLES = 3
 
@@ -48,7 +48,7 @@ def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
             for place in generator.permutation(len(keys)):
                 entrant = entrants[keys[place]]
                 if keys[place] not in results and _wants_more(entrant, request.plan.model_s):
-                    _visit(entrant, clock, results)
+                    _visit(entrant, clock, request.settings.runtime, results)
     # 3. Medians.
     for key, entrant in entrants.items():
         results.setdefault(key, timing_of(entrant.samples))
@@ -56,24 +56,23 @@ def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
 
 
 def _enter(item: MeasureItem, request: MeasureMany) -> _Entrant:
-    session = create_session(item.model, request.settings, "none" if item.lowered else request.optimization)
-    feed = inputs_for(session, item.inputs, request.settings)
-    run = prepare_run(session, item.model, [feed], request.settings.device)
-    with refusals("run", item.model):
-        return _Entrant(item, run, repeats_for(calibrate(run, clock_of(request.settings)), request.plan.sample_s))
+    settings = request.settings
+    run = ready_run(item.model, [item.inputs], settings, "none" if item.lowered else request.optimization)
+    with refusals("run", item.model, settings.runtime):
+        return _Entrant(item, run, repeats_for(calibrate(run, clock_of(settings)), request.plan.sample_s))
 
 
 def _wants_more(entrant: _Entrant, model_s: float) -> bool:
     return entrant.spent_s < model_s or len(entrant.samples) < FEWEST_SAMPLES
 
 
-def _visit(entrant: _Entrant, clock: str, results: dict[str, Timing | Failed]) -> None:
+def _visit(entrant: _Entrant, clock: Clock, runtime: str, results: dict[str, Timing | Failed]) -> None:
     start = time.perf_counter()
     try:
-        with refusals("run", entrant.item.model):
-            sample = take_sample(entrant.run, entrant.repeats)
+        with refusals("run", entrant.item.model, runtime):
+            sample = take_sample(entrant.run, entrant.repeats, clock)
     except TasoError as error:
         results[entrant.item.key] = Failed(str(error))
         return
-    entrant.samples.append(sample.on(clock))
+    entrant.samples.append(sample.on(clock.name))
     entrant.spent_s += time.perf_counter() - start

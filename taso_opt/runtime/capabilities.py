@@ -7,14 +7,17 @@ import onnxruntime as ort
 from taso_opt.errors import TasoError
 from taso_opt.runtime.installed import installed_runtime
 from taso_opt.runtime.sessions import CPU_PROVIDER, ONLY_ERRORS, create_session
-from taso_opt.runtime.settings import RunSettings, RuntimeInfo
+from taso_opt.runtime.settings import ONNXRUNTIME, RunSettings, RuntimeInfo
 
 SAFE_IR, SAFE_OPSET = 8, 13
 FUTURE = 1000  # a version that no runtime knows: its refusal says which it does
 
 
-def capabilities() -> RuntimeInfo:
-    """Package, version, providers that answer, and the newest IR version and opset that load."""
+def capabilities(runtime: str) -> RuntimeInfo:
+    """Package, version, providers that answer, the newest IR version and opset that load, and what measures.
+
+    Raises UnsupportedError where the `runtime` that measures does not import.
+    """
     package = installed_runtime().kind
     listed = tuple(ort.get_available_providers())
     return RuntimeInfo(
@@ -24,7 +27,16 @@ def capabilities() -> RuntimeInfo:
         max_ir=_newest(identity_model(FUTURE, SAFE_OPSET), r"max supported IR version: (\d+)"),
         max_opset=_newest(identity_model(SAFE_IR, FUTURE), r"support for domain ai\.onnx is till opset (\d+)"),
         listed=listed,
+        timed_by=_timed_by(runtime),
     )
+
+
+def _timed_by(runtime: str) -> str:
+    if runtime == ONNXRUNTIME:
+        return ""
+    from taso_opt.runtime.openvino import version
+
+    return f"{runtime} {version()}"
 
 
 def identity_model(ir_version: int, opset: int) -> bytes:

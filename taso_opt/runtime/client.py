@@ -20,7 +20,8 @@ from typing import IO, Self
 
 from taso_opt.errors import RuntimeFailure
 from taso_opt.runtime.installed import require_runtime
-from taso_opt.runtime.requests import Answer, Broken, Ready, Refusal, Reply, Request, subject_of
+from taso_opt.runtime.requests import Answer, Broken, Ready, Refusal, Reply, Request, runtime_of, subject_of
+from taso_opt.runtime.settings import ONNXRUNTIME, TITLES
 
 BOOTSTRAP = (
     "import json, sys; "
@@ -65,16 +66,16 @@ class RuntimeProcess:
         Raises UnsupportedError if the runtime or a device is missing, RuntimeFailure if it refuses the model, crashes
         or takes longer than `timeout_s` seconds; after a crash or time-out the next request starts a new child.
         """
-        subject = subject_of(message)
+        task = f"{TITLES[runtime_of(message)]} to finish with {subject_of(message)}"
         if self._process is None or self._process.poll() is not None:
             self._start()
         assert self._connection is not None
         try:
             self._clear_chatter()
             self._send(message, timeout_s)
-            reply = self._receive(subject, timeout_s)
+            reply = self._receive(task, timeout_s)
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise self._crash(subject) from error
+            raise self._crash(task) from error
         except BaseException:  # also Ctrl-C: an unread answer would be taken for the next request's
             self.close()
             raise
@@ -109,7 +110,7 @@ class RuntimeProcess:
                 pass_fds=[theirs.fileno()],
             )
             theirs.close()
-            reply = self._receive("its start", self._start_limit_s)
+            reply = self._receive(f"{TITLES[ONNXRUNTIME]} to finish with its start", self._start_limit_s)
             _open(reply)
         except BaseException:
             theirs.close()
@@ -127,21 +128,18 @@ class RuntimeProcess:
         finally:
             watch.cancel()
 
-    def _receive(self, subject: str, timeout_s: float) -> Reply:
+    def _receive(self, task: str, timeout_s: float) -> Reply:
         assert self._connection is not None
         if not self._connection.poll(timeout_s):
             self.close()
-            raise RuntimeFailure(
-                f"expected ONNX Runtime to finish with {subject} within {timeout_s:g} s, found it still busy; "
-                "its process was ended"
-            )
+            raise RuntimeFailure(f"expected {task} within {timeout_s:g} s, found it still busy; its process was ended")
         try:
             reply: Reply = self._connection.recv()
         except (EOFError, ConnectionResetError) as error:
-            raise self._crash(subject) from error
+            raise self._crash(task) from error
         return reply
 
-    def _crash(self, subject: str) -> RuntimeFailure:
+    def _crash(self, task: str) -> RuntimeFailure:
         """What to raise for a child that ended by itself, with the last line that it wrote."""
         assert self._process is not None
         try:
@@ -152,7 +150,7 @@ class RuntimeProcess:
         quote = self._last_line()
         self.close()
         said = f"; it said: {quote}" if quote else ""
-        return RuntimeFailure(f"expected ONNX Runtime to finish with {subject}, found it {_ending(status)}{said}")
+        return RuntimeFailure(f"expected {task}, found it {_ending(status)}{said}")
 
     def _clear_chatter(self) -> None:
         """Forget what the child wrote so far; both processes share the file's position."""

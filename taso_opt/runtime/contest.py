@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taso_opt.errors import TasoError
+from taso_opt.runtime.engine import Run, ready_run, refusals
 from taso_opt.runtime.estimate import corrected_ratio, paired_ratio, timing_of
 from taso_opt.runtime.requests import CompareLatency, Model
 from taso_opt.runtime.results import Contestant, Failed, Latency, LatencyComparison
@@ -25,7 +26,7 @@ from taso_opt.runtime.sampling import (
     repeats_for,
     take_sample,
 )
-from taso_opt.runtime.sessions import Run, create_session, inputs_for, prepare_run, refusals
+from taso_opt.runtime.settings import RunSettings
 
 ORIGINAL, CONTROL, FIRST_CANDIDATE = 0, 1, 2
 FEWEST_RECREATIONS, CREATING_SHARE = 3, 0.5
@@ -88,7 +89,7 @@ def _recreate(
                 break
             for number in generator.permutation(list(runs)).tolist():
                 if number not in contest.failures:
-                    _visit(contest, number, runs[number], repeats[number], samples)
+                    samples[number] += _visit(contest, number, runs[number], repeats[number], request.settings)
     return created_s
 
 
@@ -98,17 +99,15 @@ def _create(
     """Sessions of all contestants that have not failed, in random order, and about how many seconds a run takes."""
     runs: dict[int, Run] = {}
     run_s: dict[int, float] = {}
+    settings = request.settings
     for number in generator.permutation(len(contest.models)).tolist():
         if number in contest.failures:
             continue
         model = contest.models[number]
         try:
-            session = create_session(model, request.settings, request.optimization)
-            feeds = request.feeds or (None,)
-            inputs = [inputs_for(session, feed, request.settings) for feed in feeds]
-            run = prepare_run(session, model, inputs, request.settings.device)
-            with refusals("run", model):
-                run_s[number] = calibrate(run, clock_of(request.settings))
+            run = ready_run(model, request.feeds or (None,), settings, request.optimization)
+            with refusals("run", model, settings.runtime):
+                run_s[number] = calibrate(run, clock_of(settings))
         except TasoError as error:
             _fail(contest, number, error)
         else:
@@ -124,12 +123,14 @@ def _repeats(run_s: dict[int, float], sample_s: float, round_s: float) -> dict[i
     return {number: repeats_for(seconds, sample_s) for number, seconds in run_s.items()}
 
 
-def _visit(contest: _Contest, number: int, run: Run, repeats: int, samples: dict[int, list[Sample]]) -> None:
+def _visit(contest: _Contest, number: int, run: Run, repeats: int, settings: RunSettings) -> list[Sample]:
+    """One sample, or none where it fails."""
     try:
-        with refusals("run", contest.models[number]):
-            samples[number].append(take_sample(run, repeats))
+        with refusals("run", contest.models[number], settings.runtime):
+            return [take_sample(run, repeats, clock_of(settings))]
     except TasoError as error:
         _fail(contest, number, error)
+        return []
 
 
 def _fail(contest: _Contest, number: int, error: TasoError) -> None:
@@ -145,7 +146,7 @@ def _summary(contest: _Contest, request: CompareLatency) -> LatencyComparison:
         reason = contest.failures.get(number)
         candidates.append(_contestant(contest, number, request.settings.seed) if reason is None else Failed(reason))
     return LatencyComparison(
-        clock=clock_of(request.settings),
+        clock=clock_of(request.settings).name,
         original=_latency(contest, ORIGINAL),
         control=_contestant(contest, CONTROL, request.settings.seed),
         candidates=tuple(candidates),

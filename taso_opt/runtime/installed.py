@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from taso_opt.errors import UnsupportedError, UsageError
+from taso_opt.runtime.settings import ONNXRUNTIME, OPENVINO
 
 CPU_PACKAGE = "onnxruntime"
 GPU_PACKAGE = "onnxruntime-gpu"
 CUDA_PROVIDER = "CUDAExecutionProvider"
 
 INSTALL_COMMAND = 'pip install "tasoopt[cpu]"'
+OPENVINO_COMMAND = 'pip install "tasoopt[openvino]"'
 REPAIR_COMMAND = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && {INSTALL_COMMAND}"
 
 
@@ -37,8 +39,11 @@ def installed_runtime() -> InstalledRuntime:
     return InstalledRuntime("none", None)
 
 
-def require_runtime() -> InstalledRuntime:
-    """The installed runtime; raises UnsupportedError with the command that mends it if there is none, or two."""
+def require_runtime(runtime: str = ONNXRUNTIME) -> InstalledRuntime:
+    """The installed ONNX Runtime; raises UnsupportedError with the command that mends it if there is none, or two.
+
+    It is needed also where another `runtime` measures, which is then required as well.
+    """
     found = installed_runtime()
     if found.kind == "none":
         raise UnsupportedError(f"expected an ONNX Runtime package, found none; run: {INSTALL_COMMAND}")
@@ -47,17 +52,24 @@ def require_runtime() -> InstalledRuntime:
             f"expected one ONNX Runtime package, found both {CPU_PACKAGE} and {GPU_PACKAGE}, "
             f"which overwrite each other; run: {REPAIR_COMMAND}"
         )
+    if runtime == OPENVINO and importlib.util.find_spec("openvino") is None:
+        raise UnsupportedError(f"expected the package openvino, found none; run: {OPENVINO_COMMAND}")
     return found
 
 
-def resolve_device(requested: str, providers: Sequence[str]) -> str:
-    """'cpu' or 'cuda' for a requested 'auto', 'cpu' or 'cuda'.
+def resolve_device(requested: str, providers: Sequence[str], runtime: str = ONNXRUNTIME) -> str:
+    """'cpu' or 'cuda' for a requested 'auto', 'cpu' or 'cuda'; a runtime other than ONNX Runtime has 'cpu' only.
 
     `providers` are those that really answer (RuntimeInfo.providers), since the package's own list names CUDA on
-    machines without a GPU. Raises UsageError for another word, UnsupportedError for 'cuda' where it does not answer.
+    machines without a GPU. Raises UsageError for another word, and for 'cuda' with a runtime that does not have it;
+    UnsupportedError for 'cuda' where it does not answer.
     """
     if requested not in ("auto", "cpu", "cuda"):
         raise UsageError(f"expected device auto, cpu or cuda, found {requested!r}")
+    if runtime != ONNXRUNTIME:
+        if requested == "cuda":
+            raise UsageError(f"expected device auto or cpu for the runtime {runtime}, found 'cuda'")
+        return "cpu"
     if requested == "auto":
         return "cuda" if CUDA_PROVIDER in providers else "cpu"
     if requested == "cuda" and CUDA_PROVIDER not in providers:

@@ -30,7 +30,7 @@ from taso_opt.runtime.requests import (
     Tidy,
 )
 from taso_opt.runtime.results import Failed, LatencyComparison, ModelDescription, Timing
-from taso_opt.runtime.settings import ONE_CPU_THREAD, RunSettings, RuntimeInfo
+from taso_opt.runtime.settings import ONE_CPU_THREAD, ONNXRUNTIME, RunSettings, RuntimeInfo
 
 LOAD_LIMIT_S = 120.0
 RUN_LIMIT_S = 600.0
@@ -40,9 +40,12 @@ SESSIONS_WITH_THREADS = 8
 Progress = Callable[[int, int], None]
 
 
-def probe(process: RuntimeProcess) -> RuntimeInfo:
-    """Which runtime this is, which providers really answer, the newest IR version and opset that it loads."""
-    return cast(RuntimeInfo, process.request(Probe(), LOAD_LIMIT_S))
+def probe(process: RuntimeProcess, runtime: str = ONNXRUNTIME) -> RuntimeInfo:
+    """Which ONNX Runtime this is, which providers really answer, the newest IR version and opset that it loads.
+
+    With another `runtime`, which is to measure, also the version of that one, which is imported for it.
+    """
+    return cast(RuntimeInfo, process.request(Probe(runtime), LOAD_LIMIT_S))
 
 
 def describe(process: RuntimeProcess, model: Model, settings: RunSettings = ONE_CPU_THREAD) -> ModelDescription:

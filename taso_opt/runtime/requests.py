@@ -6,7 +6,7 @@ from pathlib import Path
 
 from taso_opt.errors import TasoError
 from taso_opt.runtime.inputs import Array
-from taso_opt.runtime.settings import ONE_CPU_THREAD, RunSettings
+from taso_opt.runtime.settings import ONE_CPU_THREAD, ONNXRUNTIME, RunSettings
 
 Model = bytes | str | Path
 """A serialized model, or the path of one (required above 2 GB and for external data).
@@ -17,7 +17,9 @@ A relative path counts from the folder that was current when the child process s
 
 @dataclass(frozen=True)
 class Probe:
-    """Ask which runtime this is and what it can do; answered by RuntimeInfo."""
+    """Ask which ONNX Runtime this is, what it can do, and which `runtime` measures; answered by RuntimeInfo."""
+
+    runtime: str = ONNXRUNTIME
 
 
 @dataclass(frozen=True)
@@ -175,3 +177,10 @@ def subject_of(request: Request) -> str:
     if isinstance(request, CompareLatency):
         return f"the comparison of {len(request.candidates)} candidates with {name_of(request.original)}"
     return name_of(request.model)
+
+
+def runtime_of(request: Request) -> str:
+    """The runtime that a request is about, by the name that users give."""
+    if isinstance(request, Probe):
+        return request.runtime
+    return ONNXRUNTIME if isinstance(request, Tidy) else request.settings.runtime

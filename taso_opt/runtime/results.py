@@ -55,7 +55,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Latency:
-    """One model's time on both clocks: CPU of the calling thread, and wall."""
+    """One model's time on both clocks: that of the processor (see sampling.py), and wall."""
 
     cpu: Timing
     wall: Timing

@@ -1,18 +1,20 @@
 """Samples of one prepared model on two clocks, and how often to repeat it; imported in the child process only.
 
-The *CPU clock* is the processor time of the calling thread: at one thread all work of the runtime happens there, and
-other programs on the machine disturb it little. The *wall clock* is what counts as soon as other threads or a GPU work.
+The *CPU clock* is the processor time of the calling thread: at one thread all work of ONNX Runtime happens there, and
+other programs on the machine disturb it little. OpenVINO computes in threads of its own also at one thread, so that
+there it is the time of the process, which does nothing else. The *wall clock* is what counts as soon as several threads
+or a GPU work.
 """
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 
-from taso_opt.runtime.sessions import Run
-from taso_opt.runtime.settings import RunSettings
+from taso_opt.runtime.engine import Run
+from taso_opt.runtime.settings import ONNXRUNTIME, RunSettings
 
 MOST_REPEATS = 100_000
 LONG_ENOUGH_S = 1e-4
@@ -33,19 +35,28 @@ class Sample:
         return self.cpu_s if clock == "cpu" else self.wall_s
 
 
-def clock_of(settings: RunSettings) -> str:
-    """The clock that decides: 'cpu' at one thread on the CPU, otherwise 'wall'."""
-    return "cpu" if settings.threads == 1 and settings.device == "cpu" else "wall"
+@dataclass(frozen=True)
+class Clock:
+    """The clock that decides, 'cpu' or 'wall', and what reads the processor time in seconds."""
+
+    name: str
+    cpu_s: Callable[[], float]
 
 
-def take_sample(run: Run, repeats: int) -> Sample:
+def clock_of(settings: RunSettings) -> Clock:
+    """The clocks for a runtime; 'cpu' decides at one thread on the CPU, otherwise 'wall'."""
+    name = "cpu" if settings.threads == 1 and settings.device == "cpu" else "wall"
+    return Clock(name, time.thread_time if settings.runtime == ONNXRUNTIME else time.process_time)
+
+
+def take_sample(run: Run, repeats: int, clock: Clock) -> Sample:
     """One burst of `repeats` runs; a burst of several is preceded by untimed runs, which warm the caches."""
     if repeats > 1:
-        _burst(run, 1 + repeats // WARMING_SHARE)
-    return _burst(run, repeats)
+        _burst(run, 1 + repeats // WARMING_SHARE, clock)
+    return _burst(run, repeats, clock)
 
 
-def calibrate(run: Run, clock: str) -> float:
+def calibrate(run: Run, clock: Clock) -> float:
     """About how many seconds one run takes on a clock, from bursts that double until they last 100 us.
 
     A burst that another program interrupted looks long enough too early, so a second one has to confirm it, unless
@@ -53,9 +64,9 @@ def calibrate(run: Run, clock: str) -> float:
     """
     repeats = 1
     while True:
-        seconds = _burst(run, repeats).on(clock)
+        seconds = _burst(run, repeats, clock).on(clock.name)
         if LONG_ENOUGH_S <= seconds * repeats < CERTAINLY_LONG_S:
-            seconds = min(seconds, _burst(run, repeats).on(clock))
+            seconds = min(seconds, _burst(run, repeats, clock).on(clock.name))
         if seconds * repeats >= LONG_ENOUGH_S or repeats >= MOST_REPEATS:
             return max(seconds, 1e-9)
         repeats *= 2
@@ -77,9 +88,9 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _burst(run: Run, repeats: int) -> Sample:
-    wall, cpu = time.perf_counter(), time.thread_time()
+def _burst(run: Run, repeats: int, clock: Clock) -> Sample:
+    wall, cpu = time.perf_counter(), clock.cpu_s()
     for _ in repeat(None, repeats):
         run()
-    cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+    cpu, wall = clock.cpu_s() - cpu, time.perf_counter() - wall
     return Sample(cpu / repeats, wall / repeats)

@@ -1,21 +1,20 @@
 """Sessions of ONNX Runtime: creating, describing and running them; imported in the child process only."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import cycle
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 
 from taso_opt.core.scratch import scratch_folder
-from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
-from taso_opt.runtime.inputs import Array, Dim, InputSpec, bind_shapes, random_inputs
+from taso_opt.errors import UnsupportedError
+from taso_opt.runtime.engine import Run, refusals
+from taso_opt.runtime.inputs import Array, Dim, InputSpec
 from taso_opt.runtime.installed import CUDA_PROVIDER
-from taso_opt.runtime.requests import Model, name_of
+from taso_opt.runtime.requests import Model
 from taso_opt.runtime.results import ModelDescription
-from taso_opt.runtime.settings import RunSettings
+from taso_opt.runtime.settings import ONNXRUNTIME, RunSettings
 
 CPU_PROVIDER = "CPUExecutionProvider"
 LEVELS = {
@@ -25,7 +24,6 @@ LEVELS = {
     "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
 ONLY_ERRORS = 3  # log severity: what the runtime writes before it dies is quoted to the user, warnings are not wanted
-LONGEST_REASON = 300
 
 NUMPY_NAMES = {
     "float": "float32",
@@ -34,27 +32,6 @@ NUMPY_NAMES = {
     "bool": "bool",
     "string": "object",
 } | {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-
-Run = Callable[[], object]
-
-
-@contextmanager
-def refusals(action: str, model: Model) -> Iterator[None]:
-    """Turn whatever the runtime raises inside the block into a RuntimeFailure of one sentence."""
-    try:
-        yield
-    except TasoError:
-        raise
-    except Exception as error:  # the runtime's exceptions have no common base but Exception
-        raise RuntimeFailure(f"expected ONNX Runtime to {action} {name_of(model)}, found: {one_line(error)}") from error
-
-
-def one_line(error: BaseException) -> str:
-    """The runtime's message without its numbers, C++ places and line breaks."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", text)
-    text = re.sub(r"/onnxruntime_src/\S+:\d+ ", "", text)
-    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
 
 
 def session_options(optimization: str, settings: RunSettings) -> ort.SessionOptions:
@@ -81,7 +58,7 @@ def create_session(
     options = options or session_options(optimization, settings)
     if settings.device == "cuda" and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
-    with refusals("load", model):
+    with refusals("load", model, ONNXRUNTIME):
         session = ort.InferenceSession(source, options, providers=providers_for(settings.device))
     if settings.device == "cuda" and CUDA_PROVIDER not in session.get_providers():
         raise UnsupportedError(
@@ -109,18 +86,9 @@ def _dim(dim: object) -> Dim:
     return dim if isinstance(dim, str) and dim else None
 
 
-def inputs_for(
-    session: ort.InferenceSession, inputs: Mapping[str, Array] | None, settings: RunSettings
-) -> dict[str, Array]:
-    """The given inputs, or seeded random ones for the session's own inputs with every free dim set to 1."""
-    if inputs is not None:
-        return {name: np.asarray(value) for name, value in inputs.items()}
-    return random_inputs(bind_shapes(describe_session(session).inputs, {}), settings.seed)
-
-
 def run_outputs(session: ort.InferenceSession, model: Model, feed: Mapping[str, Array]) -> list[Array]:
     """The outputs as arrays; a sequence or map is flattened into its tensors, keys before values."""
-    with refusals("run", model):
+    with refusals("run", model, ONNXRUNTIME):
         values = session.run(None, {name: np.asarray(value) for name, value in feed.items()})
     return [array for value in values for array in _arrays(value)]
 
@@ -136,22 +104,16 @@ def _arrays(value: object) -> list[Array]:
     return [np.empty(0) if value is None else np.asarray(value)]
 
 
-def prepare_run(session: ort.InferenceSession, model: Model, feeds: Sequence[Mapping[str, Array]], device: str) -> Run:
-    """A call that runs the session on the next feed, already run on the first; on 'cuda' inputs and outputs stay there.
+def bound_runs(session: ort.InferenceSession, feeds: Sequence[Mapping[str, Array]], device: str) -> list[Run]:
+    """A call for each feed that runs the session on it; on 'cuda' inputs and outputs stay there.
 
     Tensors are bound beforehand, which takes Python's conversion of inputs and outputs (2 us) out of the measurement;
-    strings, sequences and maps cannot be bound and go through the ordinary call. Raises RuntimeFailure.
+    strings, sequences and maps cannot be bound and go through the ordinary call.
     """
     description = describe_session(session)
     everything = description.inputs + description.outputs
-    with refusals("run", model):
-        prepared = _plain_run if any("(" in spec.dtype or spec.dtype == "object" for spec in everything) else _bound_run
-        runs = [prepared(session, feed, device) for feed in feeds]
-        runs[0]()
-    if len(runs) == 1:
-        return runs[0]
-    turns = cycle(runs)
-    return lambda: next(turns)()
+    prepared = _plain_run if any("(" in spec.dtype or spec.dtype == "object" for spec in everything) else _bound_run
+    return [prepared(session, feed, device) for feed in feeds]
 
 
 def _plain_run(session: ort.InferenceSession, feed: Mapping[str, Array], device: str) -> Run:
@@ -185,5 +147,5 @@ def lower(model: Model, optimization: str, settings: RunSettings) -> bytes:
         options = session_options(optimization, settings)
         options.optimized_model_filepath = str(path)
         create_session(model, settings, options=options)
-        with refusals("save its optimized form of", model):
+        with refusals("save its optimized form of", model, ONNXRUNTIME):
             return path.read_bytes()

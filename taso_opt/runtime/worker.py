@@ -1,4 +1,4 @@
-"""The child process: the only one that imports ONNX Runtime; answers requests until its parent closes the pipe."""
+"""The child process: the only one that imports a runtime; answers requests until its parent closes the pipe."""
 
 import ctypes
 import os
@@ -71,15 +71,18 @@ def reply_to(request: Request) -> Reply:
 
 def _answer(request: Request) -> object:
     from taso_opt.runtime import batch, capabilities, contest, reference, sessions
+    from taso_opt.runtime.engine import engine
 
     match request:
-        case Probe():
-            return capabilities.capabilities()
+        case Probe(runtime):
+            return capabilities.capabilities(runtime)
         case Describe(model, settings):
-            return sessions.describe_session(sessions.create_session(model, settings, "none"))
+            runs = engine(settings)
+            return runs.describe_session(runs.create_session(model, settings, "none"))
         case RunOutputs(model, feeds, optimization, settings):
-            session = sessions.create_session(model, settings, optimization)
-            return [sessions.run_outputs(session, model, feed) for feed in feeds]
+            runs = engine(settings)
+            session = runs.create_session(model, settings, optimization)
+            return [runs.run_outputs(session, model, feed) for feed in feeds]
         case RunDoubles(model, feeds, settings):
             return reference.run_in_doubles(Path(model), feeds, settings)
         case Lower(model, optimization, settings):

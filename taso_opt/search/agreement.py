@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from taso_opt.errors import RuntimeFailure, TasoError, UncheckableError
 from taso_opt.runtime import (
+    TITLES,
     Model,
     OutputComparison,
     RunSettings,
@@ -74,11 +75,47 @@ def agreement(
 ) -> Agreement:
     """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change.
 
-    What is beyond that is judged by a copy of the original that computes in float64 (see runtime/accuracy.py).
+    What is beyond that is judged by a copy of the original that computes in float64 (see runtime/accuracy.py). All
+    that happens in ONNX Runtime; where another runtime measures, both models must also give the same there.
 
     `singles` says that the original computes in float32 or less somewhere, whatever its outputs are.
     Raises UncheckableError when the original does not run on the feeds.
     """
+    found = _judged(process, original, other, feeds, settings.judge, singles)
+    if settings == settings.judge or found.failure or found.reasons:
+        return found
+    return replace(found, failure=_difference_elsewhere(process, original, other, feeds, settings))
+
+
+def _difference_elsewhere(
+    process: RuntimeProcess, original: Model, other: Model, feeds: Sequence[Feed], settings: RunSettings
+) -> str:
+    """Why a model that gives the same in ONNX Runtime cannot be used in the runtime that measures; "" where it can.
+
+    How far outputs may differ there follows from how far those of the original differ between both runtimes.
+    """
+    try:
+        known = _run(process, original, feeds, settings.judge)
+        reference = _run(process, original, feeds, settings)
+    except RuntimeFailure as error:
+        raise UncheckableError(str(error)) from error
+    try:
+        outputs = _run(process, other, feeds, settings)
+    except RuntimeFailure as error:
+        return str(error)
+    tolerances = [yardstick(*case, singles=True) for case in zip(reference, known, strict=True)]
+    reasons = [reason for one in _compared(reference, outputs, tolerances) for reason in one.reasons]
+    return f"{reasons[0]}, in {TITLES[settings.runtime]}" if reasons else ""
+
+
+def _judged(
+    process: RuntimeProcess,
+    original: Model,
+    other: Model,
+    feeds: Sequence[Feed],
+    settings: RunSettings,
+    singles: bool,
+) -> Agreement:
     moved = nudged(feeds[0], settings.seed)
     try:
         reference = _run(process, original, [*feeds, *([] if moved is None else [moved])], settings)

@@ -2,7 +2,6 @@
 
 import xml.etree.ElementTree as ElementTree
 
-import numpy as np
 import pytest
 
 import bench_cost
@@ -12,6 +11,7 @@ import bench_search
 import peers
 import rule_usage
 from bench_peers import OURS, Figure, Row
+from taso_opt.report.record import Comparison, MeasuredLatency, MeasuredSpeedup
 
 WORKER = """import sys, time
 tool, model, output = sys.argv[1:]
@@ -126,19 +126,20 @@ def test_the_page_of_the_map_says_what_each_column_is(tmp_path):
     assert "(map.svg)" in text and (tmp_path / "map.svg").is_file()
 
 
-def test_pairs_are_found_by_name(tmp_path):
-    for name in ("a.onnx", "a.opt.onnx", "b.onnx", "c.opt.onnx"):
-        (tmp_path / name).touch()
-    assert [name for name, _, _ in bench_openvino.pairs(tmp_path)] == ["a"]
+def comparison(ratio, low, high, noise=1.01):
+    latency, speedup = (
+        MeasuredLatency(2.0, 0.1, 2.0, 2.0),
+        MeasuredSpeedup(ratio, low, high, 1.0, 1 / noise, noise, 1.0),
+    )
+    return Comparison("a", "b", True, (), 0.0, 0.0, "cpu", latency, latency, speedup, ())
 
 
-def test_samples_are_taken_in_turns():
-    calls = []
-    times = bench_openvino.interleaved([lambda number, place=place: calls.append(place) for place in range(3)])
-    assert [len(samples) for samples in times] == [bench_openvino.ROUNDS] * 3
-    assert {calls.count(place) for place in (1, 2)} == {(len(calls) - 1) // 3}
+def test_a_result_for_another_runtime_is_a_speed_up_or_a_word():
+    row = bench_openvino.Row("net", comparison(0.66, 0.64, 0.68), "unchanged")
+    assert bench_openvino.line(row) == "| net | 2.000 | 0.660 (0.640 to 0.680) | unchanged |"
+    assert bench_openvino.line(bench_openvino.Row("net", "no", "unchanged")) == "| net |  | no | unchanged |"
 
 
-def test_differences_are_shares_of_the_largest_value():
-    assert bench_openvino._difference(np.array([1.0, -4.0]), np.array([1.0, -3.0])) == pytest.approx(0.25)
-    assert bench_openvino._difference(np.array([1, 2]), np.array([1, 3])) == 1.0
+def test_only_what_is_beyond_the_noise_counts_as_faster_or_slower():
+    found = [comparison(1.5, 1.4, 1.6), comparison(1.005, 1.004, 1.006), comparison(0.7, 0.6, 0.8), "unchanged"]
+    assert bench_openvino.counts(found) == "3 were rewritten, 1 of them are faster in OpenVINO and 1 slower"

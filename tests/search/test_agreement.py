@@ -85,3 +85,42 @@ def test_exact_values_that_are_far_from_the_original_excuse_nothing(judged):
     models = {"model": BASE + np.float32(0.1), "candidate": BASE + np.float32(0.2)}
     (found,) = judged(models, exact=BASE.astype(np.float64))
     assert found.reasons
+
+
+@pytest.fixture
+def judged_elsewhere(monkeypatch):
+    """The agreement of a model with the first one where OpenVINO measures, given what that computes of both."""
+
+    def judge(outputs):
+        def run(process, model, feeds, settings, optimization, timeout_s):
+            value = BASE if settings.runtime == "onnxruntime" else outputs[model]
+            if value is None:
+                raise RuntimeFailure(f"expected OpenVINO to run {model}, found: trouble")
+            return [[value] for _ in feeds]
+
+        monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
+        return agreement(None, "model", "candidate", [{}, {}], RunSettings(runtime="openvino"))
+
+    return judge
+
+
+def test_a_candidate_must_compute_the_same_in_the_runtime_that_measures_too(judged_elsewhere):
+    assert not judged_elsewhere({"model": BASE, "candidate": BASE + np.float32(1e-6)}).failure
+    found = judged_elsewhere({"model": BASE, "candidate": BASE + np.float32(0.01)})
+    assert not found.reasons, "in ONNX Runtime both are the same, so that no rule is to blame"
+    assert found.failure.startswith("expected a relative error of at most 0.0001 at output 0, found ")
+    assert found.failure.endswith(", in OpenVINO")
+
+
+def test_what_the_runtimes_make_of_the_original_is_how_far_a_candidate_may_be_off(judged_elsewhere):
+    coarse = BASE + np.float32(0.005)
+    assert not judged_elsewhere({"model": coarse, "candidate": coarse + np.float32(0.005)}).failure
+    assert judged_elsewhere({"model": coarse, "candidate": coarse + np.float32(0.05)}).failure
+
+
+def test_who_does_not_run_in_the_runtime_that_measures_is_out(judged_elsewhere):
+    assert judged_elsewhere({"model": BASE, "candidate": None}).failure == (
+        "expected OpenVINO to run candidate, found: trouble"
+    )
+    with pytest.raises(UncheckableError, match="expected OpenVINO to run model, found: trouble"):
+        judged_elsewhere({"model": None, "candidate": BASE})

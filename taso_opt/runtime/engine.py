@@ -1,0 +1,97 @@
+"""What every runtime that measures has to offer, and which one settings mean; imported in the child process only."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from typing import Any, Protocol
+
+import numpy as np
+
+from taso_opt.errors import RuntimeFailure, TasoError
+from taso_opt.runtime.inputs import Array, bind_shapes, random_inputs
+from taso_opt.runtime.requests import Model, name_of
+from taso_opt.runtime.results import ModelDescription
+from taso_opt.runtime.settings import OPENVINO, TITLES, RunSettings
+
+LONGEST_REASON = 300
+
+Run = Callable[[], object]
+
+
+class Engine(Protocol):
+    """The functions of a module that runs models; what `create_session` answers, only the others understand."""
+
+    def create_session(self, model: Model, settings: RunSettings, optimization: str) -> Any:
+        """A model ready to run; raises RuntimeFailure, and UnsupportedError for a device that does not answer."""
+
+    def describe_session(self, session: Any) -> ModelDescription:
+        """Inputs and outputs of a session."""
+
+    def run_outputs(self, session: Any, model: Model, feed: Mapping[str, Array]) -> list[Array]:
+        """The outputs as arrays, in the order of the model; raises RuntimeFailure."""
+
+    def bound_runs(self, session: Any, feeds: Sequence[Mapping[str, Array]], device: str) -> list[Run]:
+        """A call for each feed that runs the session on it, with the tensors bound beforehand where that can be."""
+
+
+def engine(settings: RunSettings) -> Engine:
+    """The runtime that the settings name, imported now; raises UnsupportedError where it does not import."""
+    if settings.runtime == OPENVINO:
+        from taso_opt.runtime import openvino
+
+        return openvino
+    from taso_opt.runtime import sessions
+
+    return sessions
+
+
+def ready_run(
+    model: Model, feeds: Sequence[Mapping[str, Array] | None], settings: RunSettings, optimization: str
+) -> Run:
+    """A call that runs the model on the next of the feeds in turn, already run on the first.
+
+    In place of None stand seeded random inputs, free dims set to 1. Raises as `create_session` does.
+    """
+    runtime = engine(settings)
+    session = runtime.create_session(model, settings, optimization)
+    description = runtime.describe_session(session)
+    inputs = [inputs_for(description, feed, settings) for feed in feeds]
+    with refusals("run", model, settings.runtime):
+        runs = runtime.bound_runs(session, inputs, settings.device)
+        runs[0]()
+    if len(runs) == 1:
+        return runs[0]
+    turns = cycle(runs)
+    return lambda: next(turns)()
+
+
+def inputs_for(
+    description: ModelDescription, inputs: Mapping[str, Array] | None, settings: RunSettings
+) -> dict[str, Array]:
+    """The given inputs, or seeded random ones for those that a model has, with every free dim set to 1."""
+    if inputs is not None:
+        return {name: np.asarray(value) for name, value in inputs.items()}
+    return random_inputs(bind_shapes(description.inputs, {}), settings.seed)
+
+
+@contextmanager
+def refusals(action: str, model: Model, runtime: str) -> Iterator[None]:
+    """Turn whatever a runtime raises inside the block into a RuntimeFailure of one sentence."""
+    try:
+        yield
+    except TasoError:
+        raise
+    except Exception as error:  # the runtimes' exceptions have no common base but Exception
+        message = f"expected {TITLES[runtime]} to {action} {name_of(model)}, found: {one_line(error)}"
+        raise RuntimeFailure(message) from error
+
+
+def one_line(error: BaseException) -> str:
+    """A runtime's message without its numbers, C++ places and line breaks."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", text)
+    text = re.sub(r"/onnxruntime_src/\S+:\d+ ", "", text)
+    text = re.sub(r"Exception from src/\S+:\d+: ", "", text)
+    text = re.sub(r" at src/\S+:\d+:", ":", text)
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."

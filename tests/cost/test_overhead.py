@@ -1,0 +1,102 @@
+"""What a run takes beside its kernels, and that costs of two runtimes never mix."""
+
+import importlib.util
+
+import onnx
+import pytest
+
+from taso_opt.core.term import Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.cost import CostModel, CostTable, Measurer
+from taso_opt.cost.device import this_device
+from taso_opt.cost.overhead import (
+    MOST_COPIES,
+    ONNXRUNTIME_OVERHEAD,
+    Overhead,
+    framed_input,
+    framed_outputs,
+    most_copies,
+    overhead,
+)
+from taso_opt.errors import RuntimeFailure
+from taso_opt.runtime import OPENVINO, RunSettings, RuntimeInfo, RuntimeProcess, Timing, probe
+from taso_opt.spec import load_specs
+
+THERE = RunSettings(runtime=OPENVINO)
+BUILDER = load_specs().builder()
+
+
+class Answering:
+    """Stands in for a process whose runs take 8 us, 2 us more for each output and 0.5 us for each input."""
+
+    def request(self, message, timeout_s):
+        results = {}
+        for item in message.items:
+            graph = onnx.load_from_string(item.model).graph
+            seconds = 8e-6 + 2e-6 * len(graph.output) + 5e-7 * len(graph.input)
+            results[item.key] = Timing(seconds, 0.0, 9, seconds)
+        return results
+
+
+class Failing:
+    """Stands in for a process that crashes at every request."""
+
+    def request(self, message, timeout_s):
+        raise RuntimeFailure("killed by SIGSEGV")
+
+
+def test_what_is_beside_the_kernels_is_taken_off_and_never_more():
+    found = Overhead(8e-6, 1e-6, 2e-6)
+    assert found.without(4.8e-5, 4, (3, 2)) == pytest.approx(3e-6)
+    assert found.without(1e-5, 4, (3, 2)) == 0.0
+    assert ONNXRUNTIME_OVERHEAD.without(2.1e-6, 2, (9, 9)) == pytest.approx(5e-7)
+
+
+def test_the_overhead_of_onnx_runtime_is_known_and_that_of_another_measured():
+    assert overhead(Failing(), RunSettings(), BUILDER) is ONNXRUNTIME_OVERHEAD
+    found = overhead(Answering(), THERE, BUILDER)
+    assert (found.run_s, found.input_s, found.output_s) == pytest.approx((8e-6, 5e-7, 2e-6))
+    assert overhead(Failing(), THERE, BUILDER) == Overhead(0.0)
+
+
+def test_a_model_has_as_many_ports_as_where_the_overhead_was_measured():
+    assert [most_copies(THERE, ports) for ports in ((1, 1), (8, 1), (1, 9), (99, 1))] == [MOST_COPIES, 4, 3, 1]
+    assert most_copies(RunSettings(), (8, 1)) == MOST_COPIES
+
+
+def test_small_values_are_framed_and_large_ones_are_not():
+    small, large = (Var("x", TensorType("float32", (2, columns))) for columns in (100, 100_000))
+    assert framed_input(BUILDER, small) == BUILDER.Neg(small)
+    assert framed_input(BUILDER, large) == large
+    both = BUILDER.Split(large, axis=-1, sizes=(10, 99_990))
+    first, second = framed_outputs(BUILDER, both)
+    assert (first, second) == (BUILDER.Relu(BUILDER.item(both, 0)), BUILDER.item(both, 1))
+
+
+def test_the_key_of_a_device_names_the_runtime_that_measures_and_its_version():
+    here = RuntimeInfo("onnxruntime", "1.31.1", ("CPUExecutionProvider",))
+    there = RuntimeInfo("onnxruntime", "1.31.1", ("CPUExecutionProvider",), timed_by="openvino 2026.4.1")
+    assert this_device(RunSettings(), here).key.endswith(" | cpu | 1 | onnxruntime 1.31.1")
+    assert this_device(THERE, there).key.endswith(" | cpu | 1 | openvino 2026.4.1")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")
+def test_openvino_finds_a_large_product_dearer_and_a_convolution_runs_on_plain_values(tmp_path):
+    large, small = (
+        BUILDER.MatMul(
+            Var(f"x{size}", TensorType("float32", (64, size))), Const("w", TensorType("float32", (size, size)))
+        )
+        for size in (512, 32)
+    )
+    image, kernel = (TensorType("float32", shape) for shape in ((1, 8, 16, 16), (8, 8, 3, 3)))
+    convolution = BUILDER.Conv(
+        Var("image", image), Const("k", kernel), strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1), group=1
+    )
+    with RuntimeProcess() as process, CostTable(tmp_path / "costs.sqlite") as table:
+        measurer = Measurer(process, THERE, probe(process, OPENVINO), weight_bytes=0)
+        model = CostModel(BUILDER, table, measurer, opset=17)
+        assert 0 <= model.cost([small]) < model.cost([large]) < 1
+        assert 0 < model.cost([convolution]) < 1
+        (form,) = (entry for entry in table.entries() if entry.unit.startswith("Conv") and "[" in entry.unit[-3:])
+        assert form.unit.endswith(" []")
+        assert all(" | openvino " in entry.device for entry in table.entries())
