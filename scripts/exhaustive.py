@@ -1,7 +1,8 @@
 """Visits every graph that rewriting reaches, and finds the cheapest of them: what a search by cost is measured against.
 
 Nothing of the search is used here: no bound on how much worse a graph may be, no queue by cost, no joint moves and no
-patience, only single steps of the rewriter, breadth-first.
+patience, only single steps of the rewriter, breadth-first. Rules that add operators lead to graphs without end, so that
+a visit is told how many operators a graph may have.
 """
 
 from collections import deque
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taso_opt.core.term import Apply, Item, Term, children, postorder
+from taso_opt.core.term import Apply, Item, Term, children, operator_count, postorder
 from taso_opt.cost import Around
 from taso_opt.onnx_io import PLAIN
 from taso_opt.rewrite.apply import substitute_terms
@@ -28,13 +29,15 @@ SLACK = 0.05
 
 @dataclass(frozen=True)
 class Visited:
-    """The graphs that were reached, each with the graph and the step that led to it first, and whether these are all.
+    """The graphs that were reached, each with the graph and the step that led to it first; the start has None there.
 
-    The first graph, and others from which the visit was told to start, have None in that place.
+    `exhausted` says that no other graph is reached through graphs of so many operators, `everything` that none is at
+    all.
     """
 
     origins: dict[Outputs, tuple[Outputs, Step] | None]
     exhausted: bool
+    everything: bool
 
     def path(self, outputs: Outputs) -> list[Step]:
         """The steps that lead to a graph from where its visit started, in order; one of the shortest ways."""
@@ -47,30 +50,49 @@ class Visited:
         return steps[::-1]
 
 
-def visit(
-    builder: Builder,
-    rewriter: Rewriter,
-    starts: Sequence[Outputs],
-    admissible: Callable[[Term], bool],
-    limit: int,
-    expired: Callable[[], bool] = lambda: False,
-) -> Visited:
-    """Every graph that steps lead to from any of the starts, breadth-first, until there are `limit` or time is up."""
-    origins: dict[Outputs, tuple[Outputs, Step] | None] = dict.fromkeys(starts)
-    waiting = deque(origins)
-    while waiting:
-        here = waiting.popleft()
-        for step in rewriter.steps(postorder(here)):
-            if not all(admissible(new) for _, new in step.replacements):
-                continue
-            there = substitute_terms(builder, here, step.mapping)
-            if there is None or there in origins:
-                continue
-            if len(origins) >= limit or expired():
-                return Visited(origins, False)
-            origins[there] = here, step
-            waiting.append(there)
-    return Visited(origins, True)
+@dataclass(frozen=True)
+class Visitor:
+    """Visits graphs by the steps of a rewriter that lead to what is admissible, at most `limit` of them each time."""
+
+    builder: Builder
+    rewriter: Rewriter
+    admissible: Callable[[Term], bool]
+    limit: int
+
+    def visit(self, start: Outputs, most: int) -> Visited:
+        """Every graph that is reached from one through graphs of at most so many operators; those on weights count."""
+        origins: dict[Outputs, tuple[Outputs, Step] | None] = {start: None}
+        waiting, everything = deque(origins), True
+        while waiting:
+            here = waiting.popleft()
+            for step in self.rewriter.steps(postorder(here)):
+                there = self._after(here, step)
+                if there is None or there in origins:
+                    continue
+                if operator_count(there) > most:
+                    everything = False
+                elif len(origins) >= self.limit:
+                    return Visited(origins, False, False)
+                else:
+                    origins[there] = here, step
+                    waiting.append(there)
+        return Visited(origins, True, everything)
+
+    def widening(self, start: Outputs) -> tuple[list[Visited], int]:
+        """Visits that allow one operator more each time, until one finds everything or too much; how many more.
+
+        The number is that of the last visit that was exhausted.
+        """
+        visits, more, size = list[Visited](), 0, operator_count(start)
+        while not visits or (visits[-1].exhausted and not visits[-1].everything):
+            visits.append(self.visit(start, size + more))
+            more += 1
+        return visits, more - 1 if visits[-1].exhausted else more - 2
+
+    def _after(self, here: Outputs, step: Step) -> Outputs | None:
+        if not all(self.admissible(new) for _, new in step.replacements):
+            return None
+        return substitute_terms(self.builder, here, step.mapping)
 
 
 def cheapest(cost: CostOracle[Any], graphs: Iterable[Outputs], known: Outputs) -> Outputs:

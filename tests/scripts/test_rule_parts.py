@@ -24,7 +24,7 @@ OTHER = (
     "Relu(Relu(x)) = Relu(x) where x[*a]",
     "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]",
     "Concat(Relu(x), Relu(y); axis=-2) = Relu(Concat(x, y; axis=-2)) where x[*b, m, k], y[*b, n, k]",
-    "Relu(Slice(x; axis=-1, start=0, stop=n)) = Slice(Relu(x); axis=-1, start=0, stop=n) where x[*b, m, n+p]",
+    "Relu(Slice(x; axis=-1, sizes=(0, n, p))) = Slice(Relu(x); axis=-1, sizes=(0, n, p)) where x[*b, m, n+p]",
     f"Transpose(Relu(Relu(x)); {SWAP}) = Relu(Transpose(x; {SWAP})) where x[*b, m, n]",
     "Max(0, x) = Relu(x) where x[*a]",
 )
