@@ -26,6 +26,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -155,7 +156,7 @@ def measure(name: str, here: Space, graphs: int) -> Row:
     (best, visits, more), visit_s = timed(lambda: visited(here, cold.outputs, graphs))
     warm_s, found = 0.0, dict[float, float]()
     for alpha in ALPHAS:
-        plan, took_s = timed(lambda alpha=alpha: here.search(alpha))
+        plan, took_s = timed(partial(here.search, alpha))
         found[alpha] = here.cost.cost(plan.outputs)
         warm_s = took_s if alpha == DEFAULT_ALPHA else warm_s
     reached = next(one for one in visits if best in one.origins)

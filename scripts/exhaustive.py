@@ -130,13 +130,18 @@ def described(steps: Sequence[Step]) -> list[str]:
 
 
 def outline(term: Term, depth: int = 3) -> str:
-    """A term with its operators down to a depth, `...` for what stands below."""
+    """A term with its operators down to a depth, `...` for what stands below and for long attributes."""
     if isinstance(term, Item):
         return f"{outline(term.term, depth)}[{term.index}]"
     if not isinstance(term, Apply):
-        return repr(term)
+        return repr(term).strip("`")
     if depth == 0:
         return f"{term.operator}(...)"
     operands = ", ".join(outline(child, depth - 1) for child in children(term))
     attributes = ", ".join(f"{name}={value}" for name, value in term.attributes)
-    return f"{term.operator}({operands}{'; ' if attributes else ''}{attributes})"
+    return f"{term.operator}({operands}{'; ' if attributes else ''}{shortened(attributes)})"
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """A text, or `...` for one that is too long to be read in passing."""
+    return text if len(text) <= most else "..."

@@ -58,6 +58,26 @@ def context_step() -> onnx.ModelProto:
     return _finished(b, b.node("Add", top, b.node("MatMul", x, b.normal((WIDTH, WIDTH), WIDTH**-0.5))), (1, WIDTH))
 
 
+def multiplied_gate() -> onnx.ModelProto:
+    """The gate of an MI-LSTM before its activation: a (x W) (h U) + b1 (h U) + b2 (x W)."""
+    b = GraphBuilder("multiplied_gate")
+    products = [
+        b.node("MatMul", b.graph_input(name, (1, WIDTH)), b.normal((WIDTH, WIDTH), WIDTH**-0.5)) for name in "xh"
+    ]
+    both = b.node("Mul", b.node("Mul", b.normal((WIDTH,), 0.1, "a", 1.0), products[0]), products[1])
+    alone = [b.node("Mul", b.normal((WIDTH,), 0.1, "b", 0.5), product) for product in reversed(products)]
+    return _finished(b, b.total([both, *alone]), (1, WIDTH))
+
+
+def linear_pair() -> onnx.ModelProto:
+    """Two dense layers with nothing between them beside a third: ((x A + a) B + b) + x C."""
+    b, inner = GraphBuilder("linear_pair"), WIDTH // 4
+    x = b.graph_input("x", (ROWS, WIDTH))
+    deep = linear(b, linear(b, x, WIDTH, inner), inner, WIDTH)
+    beside = b.node("MatMul", x, b.normal((WIDTH, WIDTH), WIDTH**-0.5))
+    return _finished(b, b.node("Tanh", b.node("Add", deep, beside)), (ROWS, WIDTH))
+
+
 def adapter() -> onnx.ModelProto:
     """One linear layer with its low-rank adapter: tanh(x W + 0.5 (x A) B)."""
     b, rank = GraphBuilder("adapter"), 16
@@ -127,6 +147,14 @@ def repvgg_block() -> onnx.ModelProto:
     return _finished(b, b.node("Relu", total), (1, CHANNELS, IMAGE, IMAGE))
 
 
+def grouped_block() -> onnx.ModelProto:
+    """A ResNeXt block's middle and end: relu of a convolution of eight groups, conv 1x1, added to the input."""
+    b, both = GraphBuilder("grouped_block"), (CHANNELS, CHANNELS)
+    x = _image(b)
+    grouped = conv_relu(b, x, both, 3, groups=8)
+    return _finished(b, b.node("Relu", b.node("Add", conv(b, grouped, both), x)), (1, CHANNELS, IMAGE, IMAGE))
+
+
 def fire() -> onnx.ModelProto:
     """SqueezeNet's fire module: relu(conv1x1), then a 1x1 and a 3x3 side by side, concatenated."""
     b, inner = GraphBuilder("fire"), CHANNELS // 2
@@ -185,6 +213,8 @@ _BUILDERS: tuple[Callable[[], onnx.ModelProto], ...] = (
     two_gates,
     two_steps,
     context_step,
+    multiplied_gate,
+    linear_pair,
     adapter,
     matrix_chain,
     linear_head,
@@ -192,6 +222,7 @@ _BUILDERS: tuple[Callable[[], onnx.ModelProto], ...] = (
     gelu,
     layer_norm,
     repvgg_block,
+    grouped_block,
     fire,
     mobile_block,
     transition,
