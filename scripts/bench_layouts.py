@@ -42,15 +42,13 @@ DOCUMENT = ROOT / "docs" / "benchmarks-layouts.md"
 LIBRARY = ROOT / "rules" / "library.jsonl"
 BENCHED = (
     "linear_attention",
+    "lstm",
+    "towers",
     "bert_small",
     "bert_heads",
-    "resnext50_split",
-    "resnext50_grouped",
-    "towers",
-    "lstm",
     "repvgg",
-    "nasnet",
-    "densenet121",
+    "resnext50_grouped",
+    "resnext50_split",
 )
 LAYOUTS, OTHERS, IN_TURN, JOINTLY = "layouts only", "others only", "others, then layouts", "jointly"
 STRATEGIES = (LAYOUTS, OTHERS, IN_TURN, JOINTLY)
