@@ -17,7 +17,7 @@ CI_STEPS := lint types imports sizes test check-rules docs
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo format lint types imports sizes test test-external golden rules renew-rules check-rules axioms mutate review docs first-steps browser \
-	screenshots release bench bench-generate bench-peers bench-cost bench-search bench-intervals bench-openvino gpu-check ci clean
+	screenshots release bench bench-generate bench-peers bench-cost bench-search bench-optimum bench-layouts bench-intervals bench-openvino gpu-check ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -113,6 +113,12 @@ bench-cost: $(INSTALLED) ## compare predicted with measured latencies, for docs/
 
 bench-search: $(INSTALLED) ## measure how search time and memory grow, for docs/benchmarks-search.md
 	@$(BIN)/python scripts/bench_search.py
+
+bench-optimum: $(INSTALLED) ## compare the search with the best of all graphs, for docs/benchmarks-optimum.md
+	@$(BIN)/python scripts/bench_optimum.py
+
+bench-layouts: $(INSTALLED) ## optimize with and without the rules about layouts, for docs/benchmarks-layouts.md
+	@$(BIN)/python scripts/bench_layouts.py
 
 bench-intervals: $(INSTALLED) ## count how often intervals hold the speed-up, for docs/benchmarks-intervals.md
 	@$(BIN)/python scripts/bench_intervals.py

@@ -149,3 +149,16 @@ def head(pattern: Pattern) -> str | None:
             return operator
         case _:
             return None
+
+
+def joined_axis(pattern: Pattern) -> int | None:
+    """The axis along which a pattern joins its elements, None where it joins none."""
+    match pattern:
+        case Join(_, axis):
+            return axis
+        case Application(_, args):
+            return next((axis for axis in map(joined_axis, args) if axis is not None), None)
+        case Output(inner) | Part(inner) | Fold(_, inner):
+            return joined_axis(inner)
+        case _:
+            return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from typing import Any
@@ -16,7 +16,7 @@ from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.match import Binding, Matcher, ValueOf, Within, literal_within
-from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
+from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable, joined_axis
 from taso_opt.rewrite.sums import sums
 from taso_opt.spec.builder import Builder
 
@@ -263,6 +263,8 @@ class Rewriter:
         for rule, element in self._fitting(self._merging.candidates(term), term):
             if any(isinstance(value, Term) for _, value in element.shared):
                 yield rule, element
+            elif (part := _part_taken(rule, element)) is not None:
+                yield rule, part
 
     def _fitting(
         self, candidates: Iterable[tuple[CompiledRule, Matcher]], term: Term
@@ -327,6 +329,21 @@ class _Dependencies:
             else:
                 groups.append(([element], self._bits[element.term]))
         return (group for group, _ in groups if len(group) > 1)
+
+
+def _part_taken(rule: CompiledRule, element: _Element) -> _Element | None:
+    """The element as one that shares a split: where its one operand is a part of it, along the axis of the merge.
+
+    A merge of any two activations leads nowhere; one of the activations of all parts of a split undoes the split.
+    """
+    private = _private_terms(element)
+    if len(private) != 1 or not isinstance(private[0], Item):
+        return None
+    split = private[0].term
+    if split.operator != "Split" or split.attribute("axis") != joined_axis(rule.target):
+        return None
+    shared = (*element.shared, ("#sizes", split.attribute("sizes")), ("#split", split))
+    return replace(element, shared=shared, part=private[0].index)
 
 
 def _all_parts(members: Sequence[_Element]) -> list[_Element] | None:

@@ -13,6 +13,7 @@ from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 from taso_opt.search.descent import descents
+from taso_opt.search.parting import parted
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
@@ -120,6 +121,11 @@ class Neighbourhood:
         """Sequences that take a slice down to where what it leaves away is not computed."""
         terms = takewhile(lambda term: not expired(), self.terms)
         return descents(terms, self._present, self.used_by, rewriter)
+
+    def partings(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+        """Sequences that take a product of a sum apart where the parts fold into weights."""
+        terms = takewhile(lambda term: not expired(), self.terms)
+        return parted(terms, self.only_consumer, rewriter.sums(self.terms), rewriter)
 
     def with_undone(self, step: Step, rewriter: Rewriter) -> tuple[tuple[Step, ...], Replacements]:
         """A step, with those that take away again what it adds and undoes, as the join of all parts of a split."""
@@ -236,7 +242,11 @@ def moves_from(
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price)
     if with_sequences:
-        found = (*folding_sequences(here, rewriter, expired), *here.descents(rewriter, expired))
+        found = (
+            *folding_sequences(here, rewriter, expired),
+            *here.descents(rewriter, expired),
+            *here.partings(rewriter, expired),
+        )
         sequences = [here.local_change(*sequence) for sequence in found]
         priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]

@@ -1,0 +1,86 @@
+"""Sequences of steps that take a product of a sum apart, so that each part folds into weights of its own.
+
+As (x A + y) B = x (A B) + y B, which then joins what else is added: + x C gives x (A B + C) + y B. Taking the product
+apart makes two of one and costs more than alpha allows; only what follows gains, so that all of it is one move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from taso_opt.core.term import Apply, Term, children
+from taso_opt.rewrite.lift import FOLDABLE
+from taso_opt.rewrite.steps import Rewriter, Step
+
+MOST_FOLDS = 3
+
+Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
+"""By each operand of a longer sum the sum and all its operands."""
+
+Sequence = tuple[tuple[Step, ...], tuple[tuple[Term, Term], ...]]
+
+
+def parted(
+    terms: Iterable[Term], only_consumer: Callable[[Term], Term | None], sums: Sums, rewriter: Rewriter
+) -> Iterator[Sequence]:
+    """The sequences for all products of sums with weights in a graph, each with what it replaces in all."""
+    for term in terms:
+        if isinstance(term, Apply) and not rewriter.is_constant(term) and _is_product_of_sum(term, rewriter):
+            for first in rewriter.rewrites(term):
+                for steps, image in _folded(first, rewriter):
+                    yield steps, ((term, image),)
+                    yield from _joined(term, steps, image, only_consumer(term), sums, rewriter)
+
+
+def _is_product_of_sum(term: Apply, rewriter: Rewriter) -> bool:
+    weights = any(rewriter.is_constant(operand) for operand in term.args)
+    return weights and any(isinstance(operand, Apply) and operand.operator in FOLDABLE for operand in term.args)
+
+
+def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Apply]]:
+    """A step that takes a product apart with those that fold its parts, and what comes out, each part once more a time.
+
+    A part is not folded as far as it can be at once: a thin weight may be cheaper alone than folded into a wide one.
+    """
+    ((old, new),) = first.replacements
+    if not isinstance(old, Apply) or not isinstance(new, Apply):
+        return
+    if new.operator not in FOLDABLE or old.operator == new.operator:
+        return
+    steps: tuple[Step, ...] = (first,)
+    for _ in range(MOST_FOLDS):
+        folds = [step for step in (_fold(part, rewriter) for part in new.args) if step is not None]
+        image = rewriter.replaced(new, {part: folded for step in folds for part, folded in step.replacements})
+        if not folds or not isinstance(image, Apply) or image.operator != new.operator:
+            return
+        steps, new = (*steps, *folds), image
+        yield steps, new
+
+
+def _fold(part: Term, rewriter: Rewriter) -> Step | None:
+    """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped."""
+    if rewriter.is_constant(part):
+        return None
+    live = [operand for operand in children(part) if not rewriter.is_constant(operand)]
+    skipped = {below for operand in live for below in children(operand)}
+    for step in rewriter.rewrites(part):
+        new = step.replacements[0][1]
+        if rewriter.folds_constants(new) and not skipped.isdisjoint(children(new)):
+            return step
+    return None
+
+
+def _joined(
+    term: Apply, steps: tuple[Step, ...], image: Apply, consumer: Term | None, sums: Sums, rewriter: Rewriter
+) -> Iterator[Sequence]:
+    """The parts joined with what else the sum has that the product was an operand of."""
+    if term in sums:
+        whole, operands = sums[term]
+    elif isinstance(consumer, Apply):
+        whole, operands = consumer, consumer.args
+    else:
+        return
+    if whole.operator == image.operator:
+        spread = tuple(one for operand in operands for one in (image.args if operand is term else (operand,)))
+        for step in rewriter.sum_rewrites(whole, spread):
+            yield (*steps, step), step.replacements

@@ -1,0 +1,83 @@
+"""A product of a sum is taken apart where its parts fold into weights, although that alone would cost more."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.plan import SearchLimits
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fake_cost import FakeCost
+
+APART = "MatMul(Add(x, y), z) = Add(MatMul(x, z), MatMul(y, z)) where x[*b, m, k], y[*b, m, k], z[k, n]"
+CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[k, n], z[n, p]"
+JOIN = "Add(MatMul(x, y), MatMul(x, z)) = MatMul(x, Add(y, z)) where x[*b, m, k], y[k, n], z[k, n]"
+
+
+@pytest.fixture(scope="module")
+def op():
+    return load_specs().builder()
+
+
+@pytest.fixture
+def rewriter(op):
+    return Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (APART, CHAIN, JOIN))))
+
+
+def var(name, *shape):
+    return Var(name, TensorType("float32", shape))
+
+
+def const(name, *shape):
+    return Const(name, TensorType("float32", shape))
+
+
+X, Y = var("x", 4, 16), var("y", 4, 16)
+A, B, C = (const(name, 16, 16) for name in "abc")
+
+
+def images(op, rewriter, *outputs):
+    return [(old, new) for _, ((old, new),) in Neighbourhood(outputs).partings(rewriter, lambda: False)]
+
+
+def test_the_parts_of_a_product_join_what_else_is_added(op, rewriter):
+    product = op.MatMul(op.Add(op.MatMul(X, A), Y), B)
+    whole = op.Add(product, op.MatMul(X, C))
+    parts = op.MatMul(X, op.MatMul(A, B)), op.MatMul(Y, B)
+    joined = op.Add(op.MatMul(X, op.Add(op.MatMul(A, B), C)), parts[1])
+    assert set(images(op, rewriter, whole)) >= {(product, op.Add(*parts)), (whole, joined)}
+
+
+def test_a_part_is_folded_again_and_again(op, rewriter):
+    product = op.MatMul(op.Add(op.MatMul(op.MatMul(X, A), C), Y), B)
+    once = op.Add(op.MatMul(op.MatMul(X, A), op.MatMul(C, B)), op.MatMul(Y, B))
+    twice = op.Add(op.MatMul(X, op.MatMul(A, op.MatMul(C, B))), op.MatMul(Y, B))
+    assert images(op, rewriter, product) == [(product, once), (product, twice)]
+
+
+def test_a_product_whose_parts_do_not_fold_is_left_alone(op, rewriter):
+    assert images(op, rewriter, op.MatMul(op.Add(op.Relu(X), Y), B)) == []
+    assert images(op, rewriter, op.MatMul(op.Add(op.MatMul(X, A), Y), var("z", 16, 16))) == []
+
+
+def test_the_steps_of_a_sequence_say_how_it_came_about(op, rewriter):
+    product = op.MatMul(op.Add(op.MatMul(X, A), Y), B)
+    ((steps, _),) = Neighbourhood((product,)).partings(rewriter, lambda: False)
+    assert [step.rule.rule for step in steps] == [parse_rule(APART, op), parse_rule(CHAIN, op)]
+
+
+def test_the_search_takes_a_product_apart_though_two_products_cost_more_than_one(op, rewriter):
+    outputs = (op.Add(op.MatMul(op.Add(op.MatMul(X, A), Y), B), op.MatMul(X, C)),)
+    finder = BacktrackingSearch(op, rewriter, FakeCost(op), lambda term: True, 1.0, SearchLimits())
+    best = finder.run(outputs).plans[0]
+    assert best.outputs == (op.Add(op.MatMul(X, op.Add(op.MatMul(A, B), C)), op.MatMul(Y, B)),)
+    assert best.cost < FakeCost(op).cost(outputs)
