@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
@@ -15,6 +15,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.likeness import LikeIndex, Likeness
 from taso_opt.rewrite.match import Binding, Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable, joined_axis
 from taso_opt.rewrite.sums import sums
@@ -25,6 +26,8 @@ MAX_BINDINGS = 16
 
 MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
+
+_Entry: TypeAlias = tuple[CompiledRule, Matcher]
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,20 @@ class Rewriter:
         matchers = [
             (rule, Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
         ]
-        single = ((rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds)
-        self._single = RuleIndex(single, _source)
-        undoing = ((rule, matcher) for rule, matcher in matchers if isinstance(rule.target, Variable))
-        self._undoing = RuleIndex(undoing, _source)
-        self._folding = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.folds), _operand)
-        self._merging = RuleIndex(((rule, matcher) for rule, matcher in matchers if rule.merges), _source)
+        likeness = Likeness(builder, self.is_constant)
+
+        def index(entries: Iterable[_Entry], pattern: Callable[[_Entry], Pattern]) -> LikeIndex[_Entry]:
+            def fits(entry: _Entry, term: Term) -> bool:
+                return any(True for _ in entry[1].match(pattern(entry), term))
+
+            return LikeIndex(RuleIndex(entries, pattern), pattern, fits, likeness)
+
+        single = [(rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds]
+        merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
+        self._by_operator = RuleIndex(single, _source), RuleIndex(merging, _source)
+        self._single, self._merging = index(single, _source), index(merging, _operand)
+        self._undoing = index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
+        self._folding = index((entry for entry in matchers if entry[0].folds), _operand)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
         self._undone: dict[Term, Step | None] = {}
         self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
@@ -114,7 +125,7 @@ class Rewriter:
 
     def candidates(self, term: Term) -> list[tuple[CompiledRule, Matcher]]:
         """The rules that could fit a term by its operator alone, each with its matcher."""
-        return [*self._single.of_operator(term), *self._merging.of_operator(term)]
+        return [entry for index in self._by_operator for entry in index.of_operator(term)]
 
     def steps(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph given by its terms, children before parents."""
@@ -152,7 +163,7 @@ class Rewriter:
             self._undone[term] = next(self._single_steps(term, self._undoing), None)
         return self._undone[term]
 
-    def _single_steps(self, term: Term, index: RuleIndex[tuple[CompiledRule, Matcher]]) -> Iterator[Step]:
+    def _single_steps(self, term: Term, index: LikeIndex[_Entry]) -> Iterator[Step]:
         seen = {term}
         for rule, matcher in index.candidates(term):
             for tried, binding in enumerate(matcher.match(rule.source, term)):

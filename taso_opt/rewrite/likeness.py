@@ -1,0 +1,93 @@
+"""Tells which rules fit a term from how they fit another one that looks alike.
+
+Models repeat themselves: time steps, branches and heads have the same operators over tensors of the same types. Whether
+a pattern fits depends on no more than that, unless it asks for one term at two places or for the value of a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from taso_opt.core.condition import ANY
+from taso_opt.core.term import Apply, Item, Term, children
+from taso_opt.rewrite.index import RuleIndex
+from taso_opt.rewrite.pattern import Application, Output, Pattern, Variable
+from taso_opt.spec.builder import Builder
+
+DEPTH = 4
+"""Levels of operators and operands that two terms must have in common; sources of rules are seldom deeper."""
+
+R = TypeVar("R")
+
+
+class Likeness:
+    """Numbers terms: those with one number have the same operators, attributes and types down to `DEPTH` levels."""
+
+    def __init__(self, builder: Builder, is_constant: Callable[[Term], bool]) -> None:
+        self._builder, self._is_constant = builder, is_constant
+        self._numbers: dict[Any, int] = {}
+        self._known: tuple[dict[Term, int], ...] = tuple({} for _ in range(DEPTH + 1))
+
+    def number(self, term: Term, depth: int = DEPTH) -> int:
+        """The number of a term by so many of its levels, its own included."""
+        known = self._known[depth].get(term)
+        if known is None:
+            below = tuple(self.number(child, depth - 1) for child in children(term)) if depth > 1 else ()
+            look = type(term), self._own(term), self._builder.types(term), self._is_constant(term), below
+            known = self._known[depth][term] = self._numbers.setdefault(look, len(self._numbers))
+        return known
+
+    def _own(self, term: Term) -> Any:
+        match term:
+            case Apply(operator, args, attributes):
+                return operator, len(args), attributes
+            case Item():
+                return term.index
+            case _:
+                return None
+
+
+class LikeIndex(Generic[R]):
+    """A rule index that remembers which of its entries fit the terms of each look."""
+
+    def __init__(
+        self,
+        index: RuleIndex[R],
+        pattern: Callable[[R], Pattern],
+        fits: Callable[[R, Term], bool],
+        likeness: Likeness,
+    ) -> None:
+        """`fits` tells whether the pattern of an entry fits a term."""
+        self._index, self._pattern, self._fits, self._likeness = index, pattern, fits, likeness
+        self._found: dict[int, tuple[R, ...]] = {}
+
+    def candidates(self, term: Term) -> tuple[R, ...]:
+        """The entries that fit the term, and those that have to be tried because looks do not tell."""
+        number = self._likeness.number(term)
+        found = self._found.get(number)
+        if found is None:
+            entries = self._index.candidates(term)
+            found = tuple(one for one in entries if not is_told_by_looks(self._pattern(one)) or self._fits(one, term))
+            self._found[number] = found
+        return found
+
+
+def is_told_by_looks(pattern: Pattern) -> bool:
+    """Whether terms that look alike all fit a pattern or none of them does."""
+    names: list[str] = []
+    return _levels(pattern, names) <= DEPTH and len(set(names)) == len(names)
+
+
+def _levels(pattern: Pattern, names: list[str]) -> float:
+    """How many levels of a term a pattern looks at, infinity where looks do not tell; notes the variables' names."""
+    match pattern:
+        case Variable(name) if pattern.bounds in (None, ANY):
+            names.append(name)
+            return 1
+        case Application(_, args):
+            return 1 + max((_levels(one, names) for one in args), default=0)
+        case Output(inner):
+            return 1 + _levels(inner, names)
+        case _:
+            return float("inf")
