@@ -74,7 +74,8 @@ COLUMNS = (
 class Row:
     """One network: costs in seconds of the original, of what the search finds by alpha, and of the best graph visited.
 
-    All graphs were visited of so many operators more than the original, for None without such a bound.
+    All graphs were visited of so many operators more than the original, for None without such a bound, for -1 not even
+    those of as many.
     `steps` lead to that graph, one line each; `started_at_result` says that they start at what the search found.
     """
 
@@ -164,7 +165,7 @@ def measure(name: str, here: Space, graphs: int) -> Row:
         name,
         operator_count(original),
         len({graph for one in visits for graph in one.origins}),
-        None if visits[-1].everything else more,
+        more,
         here.cost.cost(original),
         found,
         here.cost.cost(best),
@@ -176,16 +177,20 @@ def measure(name: str, here: Space, graphs: int) -> Row:
     )
 
 
-def visited(here: Space, result: Outputs, graphs: int) -> tuple[Outputs, list[Visited], int]:
-    """The cheapest graph of all visits, these visits, and to how many operators more they are all; see the page."""
+def visited(here: Space, result: Outputs, graphs: int) -> tuple[Outputs, list[Visited], int | None]:
+    """The cheapest graph of all visits, these visits, and to how many operators more they are all; see the page.
+
+    The number is None where the visits from the original have everything.
+    """
     original, visitor = here.model.graph.outputs, here.visitor(graphs)
     visits, more = visitor.widening(original)
-    if not visits[-1].everything:
+    everything = visits[-1].everything
+    if not everything:
         visits.append(visitor.visit(result, operator_count(original) + more + 1))
     most = MOST_WORK * here.work(original) + WORTH_MEASURING
     reached = dict.fromkeys((result, *(graph for one in visits for graph in one.origins)))
     worth = [graph for graph in reached if here.work(graph) <= most]
-    return cheapest(here.cost, worth, original), visits, more
+    return cheapest(here.cost, worth, original), visits, None if everything else more
 
 
 def timed(run: Callable[[], T]) -> tuple[T, float]:
@@ -200,7 +205,7 @@ def line(row: Row) -> str:
         row.name,
         str(row.operators),
         str(row.graphs),
-        "all" if row.all_up_to is None else f"+{row.all_up_to}",
+        "all" if row.all_up_to is None else "none" if row.all_up_to < 0 else f"+{row.all_up_to}",
         *(f"{seconds * 1e6:.1f}" for seconds in (row.original, row.found[DEFAULT_ALPHA], row.optimum)),
         *(f"{row.gap(alpha):.1%}" for alpha in (DEFAULT_ALPHA, 1.0, 1.1)),
         *(f"{seconds:.1f}" for seconds in (row.cold_s, row.warm_s, row.visit_s)),

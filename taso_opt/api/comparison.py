@@ -90,11 +90,12 @@ def _cut_apart(first: Model, second: Model, why: str, folder: Path) -> tuple[Cut
 def _answer(
     first: str, second: str, found: Agreement, latency: LatencyComparison, contestant: Contestant
 ) -> Comparison:
+    reasons = (*found.reasons, *found.elsewhere)
     return Comparison(
         first=first,
         second=second,
-        agrees=not found.reasons,
-        reasons=found.reasons,
+        agrees=not reasons,
+        reasons=reasons,
         max_abs_error=found.max_abs,
         max_rel_error=found.max_rel,
         clock=latency.clock,

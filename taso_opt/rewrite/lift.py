@@ -3,7 +3,8 @@
 A rule is lifted when a renaming turns its first half into its second: `Concat(u, u')`, `Split` into `(n, n')`,
 `Add(u, u')` and the two outputs of a merge. Its k-ary form follows from the binary rule by induction: apply the rule
 to the first k-1 elements taken as one and to the last, then flatten with the associativity of concatenation
-(`concat_is_associative`, `split_of_three_is_nested`) and of the folded operator.
+(`concat_is_associative`, `split_of_three_is_nested`) and of the folded operator. What all elements share must not stand
+more often on the right than on the left, as z does in (x z)(y z) = (x y)(z z): of three elements it would be z z z.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from taso_opt.rewrite.pattern import (
     Total,
     Variable,
     head,
+    shared_leaves,
 )
 from taso_opt.rewrite.renaming import Renaming, correspondences
 from taso_opt.rewrite.wholes import with_wholes
@@ -128,6 +130,11 @@ def _renamings(rule: Rule, builder: Builder) -> Iterator[Renaming]:
             yield from correspondences(one, other, Renaming(), builder)
 
 
+def _depends_on_count(source: Pattern, target: Pattern) -> bool:
+    """Whether a target has more of something shared than a source, so that it grows with the number of elements."""
+    return bool(shared_leaves(target, with_elements=False) - shared_leaves(source, with_elements=True))
+
+
 class _Lifting:
     """Turns the terms of one rule into patterns under one renaming."""
 
@@ -161,6 +168,8 @@ class _Lifting:
         lifted = merges or self._lifted
         if not lifted and (self._private or self._moves_parts):
             raise NotLiftable
+        if lifted and _depends_on_count(source, target):
+            raise NotLiftable
         return CompiledRule(rule, source, target, merges, lifted, frozenset(self._sizes))
 
     def compile_fold(self, rule: Rule) -> CompiledRule:
@@ -173,6 +182,8 @@ class _Lifting:
         operand = self._convert(element, True, in_source=True)
         target = self._convert(rule.target[0], False, in_source=False)
         fold = Fold(source.operator, operand)
+        if _depends_on_count(fold, target):
+            raise NotLiftable
         return CompiledRule(rule, fold, target, False, True, frozenset(self._sizes))
 
     def _check_target(self, rule: Rule) -> None:

@@ -167,18 +167,23 @@ class Matcher:
         if not self._attributes(pattern.attributes, term.attributes, element, bound):
             return
         if len(term.args) != len(pattern.args):
-            for pair in self._halves(term) if pattern.operator == "Concat" and len(pattern.args) == 2 else ():
+            for pair in self.halves(pattern, term):
                 yield from self._operands(pattern.args, pair, bound, element)
             return
         yield from self._operands(pattern.args, term.args, bound, element)
         if pattern.commutative and term.args[0] is not term.args[1]:
             yield from self._operands(pattern.args, term.args[::-1], bound, element)
 
-    def _halves(self, join: Apply) -> Iterator[tuple[Term, Term]]:
-        """A join of more than two as one of two: all but its first operand, or all but its last one, joined before."""
+    def halves(self, pattern: Application, join: Apply) -> list[tuple[Term, ...]]:
+        """The two operands of a join of more than two, where a pattern asks for a join of two; none for other patterns.
+
+        All operands but the first, or all but the last, are joined before.
+        """
+        if pattern.operator != "Concat" or not 2 == len(pattern.args) < len(join.args):
+            return []
         (first, *middle, last) = join.args
-        for one, other in (((first,), (*middle, last)), ((first, *middle), (last,))):
-            yield self._joined(join, one), self._joined(join, other)
+        pairs = ((first,), (*middle, last)), ((first, *middle), (last,))
+        return [tuple(self._joined(join, parts) for parts in pair) for pair in pairs]
 
     def _joined(self, join: Apply, parts: Sequence[Term]) -> Term:
         return parts[0] if len(parts) == 1 else self._builder.apply("Concat", parts, dict(join.attributes))

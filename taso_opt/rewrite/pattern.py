@@ -6,6 +6,7 @@ variables and sizes of one element repeat for each element, the shared ones do n
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -162,3 +163,21 @@ def joined_axis(pattern: Pattern) -> int | None:
             return joined_axis(inner)
         case _:
             return None
+
+
+def shared_leaves(pattern: Pattern, with_elements: bool) -> Counter[str | Fraction]:
+    """How often each variable that all elements share, and each literal, stands in a pattern.
+
+    `with_elements` counts those inside the pattern of an element too, once for all elements.
+    """
+    match pattern:
+        case Variable(name, _, _, private):
+            return Counter() if private else Counter([name])
+        case Literal(value):
+            return Counter([value])
+        case Application(_, args):
+            return sum((shared_leaves(argument, with_elements) for argument in args), Counter())
+        case Output(inner) | Part(inner):
+            return shared_leaves(inner, with_elements)
+        case Join(inner) | Fold(_, inner):
+            return shared_leaves(inner, with_elements) if with_elements else Counter()

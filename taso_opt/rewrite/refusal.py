@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from taso_opt.core.condition import ANY
 from taso_opt.core.dims import Size
 from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS
@@ -86,6 +87,8 @@ class _Examination:
         if binding.get("#dtype", types[0].dtype) != types[0].dtype:
             return _unmet(f"expected {binding['#dtype']} for {name}, found {types[0].dtype}", depth)
         if pattern.bounds is not None and pattern.may_fit(types[0].shape) and not self._matcher.admits(pattern, term):
+            if pattern.bounds == ANY:
+                return _unmet(f"expected a constant for {name}, found {_named(term)}", depth)
             near = isinstance(term, Const)
             found = "one with other values" if near else _named(term)
             return _unmet(f"expected a constant with {pattern.bounds.text.format(name)}, found {found}", depth + near)
@@ -97,7 +100,8 @@ class _Examination:
     ) -> Refusal:
         if not isinstance(term, Apply) or term.operator != pattern.operator:
             return _other(pattern.operator, term, depth)
-        if len(term.args) != len(pattern.args):
+        orders = self._matcher.halves(pattern, term)
+        if len(term.args) != len(pattern.args) and not orders:
             return _other(f"{pattern.operator} of {len(pattern.args)} operands", term, depth)
         bare = Application(pattern.operator, (), pattern.attributes, False, pattern.private)
         naked = Apply(term.operator, (), term.attributes)
@@ -105,7 +109,7 @@ class _Examination:
         if not bound:
             wanted, found = _text(pattern.attributes), _text(term.attributes)
             return _unmet(f"expected {term.operator} with {wanted}, found {found}", depth)
-        orders = [term.args, term.args[::-1]] if pattern.commutative else [term.args]
+        orders = orders or ([term.args, term.args[::-1]] if pattern.commutative else [term.args])
         reasons = [self._operands(pattern.args, order, bound, element, depth + 1) for order in orders]
         return max(reasons, key=lambda one: (one.depth, one.kind == "precondition"))
 

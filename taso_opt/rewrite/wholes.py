@@ -58,7 +58,7 @@ class _Undoing:
         found = cls()
         for rule in rules:
             (source, *others), (target, *_) = rule.source, rule.target
-            if others or not isinstance(source, Apply) or not isinstance(target, Var | Apply):
+            if others or not isinstance(source, Apply) or not isinstance(target, Var | Apply) or not _is_general(rule):
                 continue
             if source.operator == "Concat" and _is_all_of(source, target):
                 found.joins[source.attribute("axis")] = rule
@@ -77,10 +77,27 @@ class _Undoing:
         return next(iter(self.reshapes), None)
 
 
+def _is_general(rule: Rule) -> bool:
+    """Whether a rule is about any tensor with axes enough: of no size that is a number, or that two axes have."""
+    shapes = [one.type.shape for one in variables(rule.source)]
+    sizes = [dim for shape in shapes for dim in shape if isinstance(dim, Size)]
+    names = [name for size in sizes for name in size.symbols()]
+    return (
+        not rule.conditions
+        and [len(shape) for shape in shapes] == [len(sizes)]
+        and any(size.is_star for size in sizes)
+        and len(names) == len(set(names))
+    )
+
+
 def _is_all_of(join: Apply, whole: Term) -> bool:
-    """Whether a join is that of both parts of a split of the whole, in their order."""
+    """Whether a join is that of both parts of a split of the whole, in their order and of sizes of their own."""
     parts = [part for part in join.args if isinstance(part, Item) and part.term.args == (whole,)]
-    return len(parts) == len(join.args) == 2 and parts[0].term is parts[1].term and parts[1].index == 1
+    if not len(parts) == len(join.args) == 2 or parts[0].term is not parts[1].term or parts[1].index != 1:
+        return False
+    sizes = parts[0].term.attribute("sizes")
+    assert isinstance(sizes, tuple)
+    return len({size.symbol for size in sizes if isinstance(size, Size) and size.symbol is not None}) == 2
 
 
 def _is_reshaped_twice(outer: Apply, once: Term) -> bool:

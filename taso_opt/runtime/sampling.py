@@ -1,9 +1,9 @@
 """Samples of one prepared model on two clocks, and how often to repeat it; imported in the child process only.
 
 The *CPU clock* is the processor time of the calling thread: at one thread all work of ONNX Runtime happens there, and
-other programs on the machine disturb it little. OpenVINO computes in threads of its own also at one thread, so that
-there it is the time of the process, which does nothing else. The *wall clock* is what counts as soon as several threads
-or a GPU work.
+other programs on the machine disturb it little. OpenVINO mostly does the same, but decides itself what it leaves to
+threads of its own, so that there it is the time of the process, which does nothing else. The *wall clock* is what
+counts as soon as several threads or a GPU work.
 """
 
 import gc

@@ -42,12 +42,13 @@ class Agreement:
     """How far a model's outputs are from the original's on every feed, and what weakens that as evidence.
 
     `failure` says why there is nothing to compare, where there is nothing: the model does not run, or the runtime
-    contradicts itself.
+    contradicts itself. `elsewhere` are disagreements in another runtime that measures, where ONNX Runtime sees none.
     """
 
     comparisons: tuple[OutputComparison, ...]
     warnings: tuple[str, ...]
     failure: str = ""
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def max_abs(self) -> float:
@@ -84,13 +85,18 @@ def agreement(
     found = _judged(process, original, other, feeds, settings.judge, singles)
     if settings == settings.judge or found.failure or found.reasons:
         return found
-    return replace(found, failure=_difference_elsewhere(process, original, other, feeds, settings))
+    return _agreement_elsewhere(found, process, original, other, feeds, settings)
 
 
-def _difference_elsewhere(
-    process: RuntimeProcess, original: Model, other: Model, feeds: Sequence[Feed], settings: RunSettings
-) -> str:
-    """Why a model that gives the same in ONNX Runtime cannot be used in the runtime that measures; "" where it can.
+def _agreement_elsewhere(
+    found: Agreement,
+    process: RuntimeProcess,
+    original: Model,
+    other: Model,
+    feeds: Sequence[Feed],
+    settings: RunSettings,
+) -> Agreement:
+    """An agreement in ONNX Runtime with what becomes of it in the runtime that measures.
 
     How far outputs may differ there follows from how far those of the original differ between both runtimes.
     """
@@ -102,10 +108,10 @@ def _difference_elsewhere(
     try:
         outputs = _run(process, other, feeds, settings)
     except RuntimeFailure as error:
-        return str(error)
+        return replace(found, failure=str(error))
     tolerances = [yardstick(*case, singles=True) for case in zip(reference, known, strict=True)]
     reasons = [reason for one in _compared(reference, outputs, tolerances) for reason in one.reasons]
-    return f"{reasons[0]}, in {TITLES[settings.runtime]}" if reasons else ""
+    return replace(found, elsewhere=tuple(f"{reason}, in {TITLES[settings.runtime]}" for reason in reasons))
 
 
 def _judged(

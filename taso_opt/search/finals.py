@@ -130,8 +130,9 @@ def hold_finals(
         agreed = agreement(process, original, candidates[number], trial.feeds, trial.settings, trial.singles)
         if agreed.reasons and not trial.rounds:
             raise _mismatch(number, agreed)
-        if agreed.failure or agreed.reasons:
-            dropped.append(agreed.failure or agreed.reasons[0])
+        objections = [agreed.failure] if agreed.failure else [*agreed.reasons, *agreed.elsewhere]
+        if objections:
+            dropped.append(objections[0])
             continue
         heard("timing the fastest candidate in turns with the original")
         latency = _final(process, original, candidates[number], trial)

@@ -11,6 +11,7 @@ import taso_opt
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, UnsupportedError, UsageError
+from taso_opt.search.agreement import Agreement
 
 needs_openvino = pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")
 WIDTH, TOWERS = 768, 8
@@ -88,3 +89,11 @@ def test_without_the_package_the_command_that_installs_it_is_told(towers, monkey
 def test_other_words_are_usage_errors(towers):
     with pytest.raises(UsageError, match="expected a runtime among onnxruntime, openvino, found 'tvm'"):
         taso_opt.optimize(towers, runtime="tvm")
+
+
+def test_models_that_differ_only_where_they_are_timed_are_compared_and_do_not_agree(towers, monkeypatch):
+    differing = Agreement((), (), elsewhere=("output 0 is off, in OpenVINO",))
+    monkeypatch.setattr("taso_opt.api.comparison.agreement", lambda *_: differing)
+    found = compare_files(towers, towers, CompareSettings(rounds=3))
+    assert not found.agrees
+    assert found.reasons == ("output 0 is off, in OpenVINO",)

@@ -7,7 +7,7 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, operator_count, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.lift import compile_rule
+from taso_opt.rewrite.lift import compile_fold, compile_rule
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -289,3 +289,29 @@ def test_a_variable_and_a_size_may_have_one_name():
     x, v, w = image("x", 2, 3), image("v", 3, 4), image("w", 3, 4)
     op, steps = steps_of(text, op.Add(op.MatMul(x, v), op.MatMul(x, w)))
     assert len(steps) == 1
+
+
+SQUARED = (
+    "Mul(MatMul(x, Transpose(z; perm=(-1, -2))), MatMul(y, Transpose(z; perm=(-1, -2)))) = "
+    "MatMul(Mul(x, y), Transpose(Mul(z, z); perm=(-1, -2))) where x[*b, m, 1], y[*b, m, 1], z[k, 1]"
+)
+AVERAGED = (
+    "Add(ReduceMean(x; axes=(-1,)), ReduceMean(y; axes=(-1,))) = "
+    "Mul(2, ReduceMean(Concat(x, y; axis=-1); axes=(-1,))) where x[*b, n], y[*b, n]"
+)
+
+
+@pytest.mark.parametrize("text", [SQUARED, AVERAGED], ids=["a power of a shared factor", "a number of elements"])
+def test_what_holds_for_a_number_of_operands_is_not_said_of_more(text):
+    op = load_specs().builder()
+    assert compile_fold(parse_rule(text, op), op) is None
+
+
+def test_two_of_three_products_of_one_column_are_joined_with_its_square():
+    op = load_specs().builder()
+    column = op.Transpose(image("z", 5, 1), perm=(-1, -2))
+    products = [op.MatMul(image(f"x{at}", 4, 1), column) for at in range(3)]
+    whole = op.Mul(op.Mul(products[0], products[1]), products[2])
+    op, steps = steps_of(SQUARED, whole)
+    assert len(steps) == 4  # of three pairs one stands in the graph as it is
+    assert_equal(op, [whole], steps)

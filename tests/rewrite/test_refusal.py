@@ -5,8 +5,11 @@ import pytest
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
+from taso_opt.rewrite.lift import compile_rule
+from taso_opt.rewrite.match import Matcher
 from taso_opt.rewrite.refusal import refusal
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
@@ -15,6 +18,9 @@ DISTRIBUTE = "MatMul(x, Add(y, z)) = Add(MatMul(x, y), MatMul(x, z)) where x[*b,
 UNJOIN = (
     "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
 )
+JOINED = "Tanh(Concat(x, y; axis=-1)) = Concat(Tanh(x), Tanh(y); axis=-1) where x[*b, 2], y[*b, 3]"
+COLUMN = "MatMul(x, Transpose(y; perm=(-1, -2))) = ReduceSum(Mul(x, y); axes=(-1,)) where x[*b, m, k], y[*b, 1, k]"
+TWICE = "Transpose(Transpose(x; perm=(-1, -2)); perm=(-1, -2)) = x where x[*b, m, n]"
 ROOT = "Tanh(MatMul(x, x)) = Tanh(MatMul(x, x)) where x[k, k]"
 
 
@@ -79,3 +85,20 @@ def test_an_element_type_without_rules_is_given(op):
     x, y, z = (tensor(name, 4, 4, dtype="float16") for name in "xyz")
     found = why(op, CHAIN, op.MatMul(op.MatMul(x, y), z))
     assert found.sentence == "expected float32 or float64 for x, found float16"
+
+
+def test_a_join_of_many_is_taken_for_one_of_two_and_a_join_of_one_for_none(op):
+    one, two, three = (tensor(f"x{size}", 1, size) for size in (1, 2, 3))
+    assert why(op, JOINED, op.Tanh(op.Concat(two, two, one, axis=-1))) is None
+    alone = why(op, JOINED, op.Tanh(op.Concat(tensor("x5", 1, 5), axis=-1)))
+    assert (alone.kind, alone.sentence) == ("structure", "expected Concat of 2 operands, found Concat")
+    found = why(op, JOINED, op.Tanh(op.Concat(three, one, one, axis=-1)))
+    assert (found.kind, found.sentence) == ("precondition", "expected x[*b, 2], found [1, 3]")
+
+
+def test_a_rule_for_weights_asks_for_a_constant(op):
+    column = parse_rule(COLUMN, op)
+    (of_whole,) = with_wholes([column, parse_rule(TWICE, op)], op)
+    rule = compile_rule(of_whole, op)
+    found = refusal(rule, Matcher(op, rule.private_sizes), op, op.MatMul(tensor("x", 4, 6), tensor("w", 6, 1)))
+    assert (found.kind, found.sentence) == ("precondition", "expected a constant for weights, found w")

@@ -114,12 +114,27 @@ def test_what_is_computed_at_run_time_is_not_taken_apart(op):
     [
         [SUM_OF_MATMULS],
         [SUM_OF_MATMULS, CHANNELS],
+        [SUM_OF_MATMULS, ROWS.replace("sizes=(n, p)", "sizes=(n, n)").replace("n+p", "2*n")],
+        [SUM_OF_MATMULS, ROWS.replace("*b, n+p, m", "n+p, m")],
+        [SUM_OF_MATMULS, ROWS.replace("*b, n+p, m", "*b, n+p, 4")],
+        [COLUMN, TWICE.replace("*b, m, n", "*b, m, m")],
         [SUM_OF_MATMULS, ROWS.replace("[0]", "[2]").replace("[1]", "[0]").replace("[2]", "[1]")],
         [BIAS, ROWS],
         [COLUMN, "Transpose(Transpose(x; perm=(-2, -3, -1)); perm=(-2, -3, -1)) = x where x[*b, k, m, n]"],
         ["Relu(Concat(x, y; axis=-2)) = Concat(Relu(x), Relu(y); axis=-2) where x[*b, n, m], y[*b, p, m]", ROWS],
     ],
-    ids=["no rule", "another axis", "parts in the other order", "nothing reshaped", "another transpose", "a lone join"],
+    ids=[
+        "no rule",
+        "another axis",
+        "equal parts",
+        "matrices",
+        "four columns",
+        "squares",
+        "parts in the other order",
+        "nothing reshaped",
+        "another transpose",
+        "a lone join",
+    ],
 )
 def test_without_a_rule_about_the_whole_nothing_is_said_of_it(op, texts):
     assert list(with_wholes([parse_rule(text, op) for text in texts], op)) == []

@@ -4,6 +4,7 @@ import sys
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import onnx
 import pytest
@@ -119,6 +120,19 @@ def test_a_visit_is_widened_until_it_has_everything_or_too_much():
     assert (more, len(visits), visits[-1].everything) == (2, 3, True)
     visits, more = Visitor(op, rewriter, lambda term: True, 1).widening(outputs)
     assert (more, len(visits), visits[-1].exhausted) == (0, 2, False)
+
+
+def test_a_visit_around_the_result_does_not_stand_for_one_that_was_cut_off():
+    op, rewriter, outputs = growing()
+    alone = (Var("y", TensorType("float32", (2, 2))),)
+    for graphs, expected in ((1000, None), (1, 0)):
+        visitor = Visitor(op, rewriter, lambda term: True, graphs)
+        model = SimpleNamespace(graph=SimpleNamespace(outputs=outputs))
+        here = SimpleNamespace(
+            model=model, visitor=lambda graphs, one=visitor: one, work=lambda graph: 0, cost=FakeCost(op)
+        )
+        _, _, more = bench_optimum.visited(here, alone, graphs)
+        assert more == expected
 
 
 class LazyCost(FakeCost):

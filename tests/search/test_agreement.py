@@ -5,7 +5,8 @@ import pytest
 
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.runtime import RunSettings
-from taso_opt.search.agreement import CONTRADICTION, agreement
+from taso_opt.search import finals
+from taso_opt.search.agreement import CONTRADICTION, Agreement, agreement
 
 BASE = np.linspace(-1, 1, 8).astype(np.float32)
 
@@ -105,17 +106,18 @@ def judged_elsewhere(monkeypatch):
 
 
 def test_a_candidate_must_compute_the_same_in_the_runtime_that_measures_too(judged_elsewhere):
-    assert not judged_elsewhere({"model": BASE, "candidate": BASE + np.float32(1e-6)}).failure
+    assert not judged_elsewhere({"model": BASE, "candidate": BASE + np.float32(1e-6)}).elsewhere
     found = judged_elsewhere({"model": BASE, "candidate": BASE + np.float32(0.01)})
     assert not found.reasons, "in ONNX Runtime both are the same, so that no rule is to blame"
-    assert found.failure.startswith("expected a relative error of at most 0.0001 at output 0, found ")
-    assert found.failure.endswith(", in OpenVINO")
+    assert len(found.elsewhere) == 2, "one for each feed"
+    assert found.elsewhere[0].startswith("expected a relative error of at most 0.0001 at output 0, found ")
+    assert found.elsewhere[0].endswith(", in OpenVINO")
 
 
 def test_what_the_runtimes_make_of_the_original_is_how_far_a_candidate_may_be_off(judged_elsewhere):
     coarse = BASE + np.float32(0.005)
-    assert not judged_elsewhere({"model": coarse, "candidate": coarse + np.float32(0.005)}).failure
-    assert judged_elsewhere({"model": coarse, "candidate": coarse + np.float32(0.05)}).failure
+    assert not judged_elsewhere({"model": coarse, "candidate": coarse + np.float32(0.005)}).elsewhere
+    assert judged_elsewhere({"model": coarse, "candidate": coarse + np.float32(0.05)}).elsewhere
 
 
 def test_who_does_not_run_in_the_runtime_that_measures_is_out(judged_elsewhere):
@@ -124,3 +126,11 @@ def test_who_does_not_run_in_the_runtime_that_measures_is_out(judged_elsewhere):
     )
     with pytest.raises(UncheckableError, match="expected OpenVINO to run model, found: trouble"):
         judged_elsewhere({"model": None, "candidate": BASE})
+
+
+def test_a_candidate_that_differs_only_where_it_is_timed_drops_out_and_blames_no_rule(monkeypatch):
+    differing = Agreement((), (), elsewhere=("output 0 is off, in OpenVINO",))
+    monkeypatch.setattr(finals, "agreement", lambda *_: differing)
+    monkeypatch.setattr(finals, "_heat", lambda *_: ([0], []))
+    trial = finals.Trial([{}], [{}], RunSettings(runtime="openvino"))
+    assert finals.hold_finals(None, "model", ["candidate"], trial) == finals.Finals(None, differing.elsewhere)
