@@ -14,6 +14,9 @@ from taso_opt.spec.reductions import shares
 from taso_opt.spec.shapes import broadcast_shapes, is_number, same_dims, same_dtype
 
 SINCE = 23
+FLOAT = 1
+"""The number of float32 among ONNX's element types."""
+
 SWAP = (-1, -2)
 RANK = 4
 OTHER_MODES = ("is_causal", "q_num_heads", "kv_num_heads", "softcap", "qk_matmul_output_mode")
@@ -45,11 +48,17 @@ def read(op, node):
     q, k, v, mask, *past = (*node.inputs, None)[: max(4, len(node.inputs))]
     kind = node.types[0]
     other = any(node.attribute(name, 0) for name in OTHER_MODES) or any(operand is not None for operand in past)
-    if other or kind is None or kind.rank != RANK or node.output_count > 1:
+    if (
+        other
+        or node.attribute("softmax_precision", FLOAT) != FLOAT
+        or kind is None
+        or kind.rank != RANK
+        or node.output_count > 1
+    ):
         return None
     size = kind.shape[-1]
     named = node.attribute("scale", 1 / sqrt(size) if isinstance(size, int) and size else None)
-    if named is None:
+    if named is None or named <= 0:
         return None
     scale = literal(fraction(ratio(named)), kind.dtype)
     return op.Attention(q, k, v, scale, *(operand for operand in (mask,) if operand is not None))
@@ -58,7 +67,7 @@ def read(op, node):
 def write(term, context):
     q, k, v, scale, *mask = term.args
     value = context.value_of(scale)
-    if context.opset < SINCE or value is None:
+    if context.opset < SINCE or value is None or value <= 0:  # which runtimes do not load
         return None
     return OnnxCall("Attention", (q, k, v, *mask), {"scale": float(value)})
 

@@ -57,10 +57,18 @@ FORMS: Mapping[str, tuple[str, ...]] = {
         "*b @ k; k m", "*b @ k; *b k m", "*b m k; k @", "*b m k; *b k @", "m k; *b k @",
         "*b @ m k; k l", "*b @ m k; *b @ k l", "m k; *b @ k l", "*b @ t m k; *b @ t k l", "*b @ t m k; k l",
     ),
+    "Attention": tuple(
+        f"{x}; {mask}"
+        for x in ("@ h m d; @ h n d; @ h n p", "b @ m d; b @ n d; b @ n p", "b h m d; b h n d; b h n @")
+        for mask in ("", "; m n")
+    )
+    + tuple(f"b h @ d; b h n d; b h n p; {mask}" for mask in ("", "; @ n", "; b 1 @ n", "; b h @ n")),
+    "Gelu": tuple(f"{x}; {rest}" for x in LARGEST for rest in ("", "; ")),
     "GlobalAveragePool": ("@ c h w", "m @ h w"),
     "LayerNormalization": tuple(
         f"{x}; {rest}" for x in LARGEST[1:] for rest in ("", "; t1", "; t1; t1")
     ),
+    "RMSNormalization": tuple(f"{x}; {rest}" for x in LARGEST[1:] for rest in ("", "; t1")),
 }  # fmt: skip
 """Operands of operators without attributes."""
 
