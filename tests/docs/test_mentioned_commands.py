@@ -35,6 +35,7 @@ WITHOUT_A_RUN = {
     'pipx run --spec "FILE.whl[cpu]" tasoopt': ("scripts/release.py", "pipx run"),
     "pip uninstall -y onnxruntime onnxruntime-gpu": ("tests/runtime/test_installed_runtime.py", "pip uninstall -y"),
     'pip install ".[cpu,cluster]"': ("setup.cfg", "distributed >="),
+    'pip install ".[openvino]"': ("setup.cfg", "openvino >="),
     "python -m taso_opt": ("tests/test_distribution.py", '"-m", "taso_opt"'),
 }
 """Mentions that change the environment that they run in, with a file that runs them or rests on them."""
