@@ -4,8 +4,8 @@ Usage: python scripts/bench_openvino.py [NAME...] [--output FILE]
 
 Each network and model of the benchmarks is optimized twice with the default options, once as it is and once with
 `--runtime openvino`. Both results are then timed in OpenVINO, in turns with the original, as `tasoopt compare`
-does it with `--runtime openvino`: at one thread, in float32, with the original against itself as the control. Figures are
-speed-ups with their 95% intervals.
+does it with `--runtime openvino`: at one thread, in float32, with the original against itself as the control. Figures
+are speed-ups with their 95% intervals.
 """
 
 import sys

@@ -61,6 +61,7 @@ class LikeIndex(Generic[R]):
         """`fits` tells whether the pattern of an entry fits a term."""
         self._index, self._pattern, self._fits, self._likeness = index, pattern, fits, likeness
         self._found: dict[int, tuple[R, ...]] = {}
+        self._told: dict[int, bool] = {}
 
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries that fit the term, and those that have to be tried because looks do not tell."""
@@ -68,9 +69,16 @@ class LikeIndex(Generic[R]):
         found = self._found.get(number)
         if found is None:
             entries = self._index.candidates(term)
-            found = tuple(one for one in entries if not is_told_by_looks(self._pattern(one)) or self._fits(one, term))
+            found = tuple(one for one in entries if not self._is_told(one) or self._fits(one, term))
             self._found[number] = found
         return found
+
+    def _is_told(self, entry: R) -> bool:
+        pattern = self._pattern(entry)
+        known = self._told.get(id(pattern))  # the entries keep their patterns alive
+        if known is None:
+            known = self._told[id(pattern)] = is_told_by_looks(pattern)
+        return known
 
 
 def is_told_by_looks(pattern: Pattern) -> bool:

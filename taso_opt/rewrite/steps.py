@@ -69,7 +69,7 @@ class Rewriter:
         matchers = [
             (rule, Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
         ]
-        likeness = Likeness(builder, self.is_constant)
+        likeness = self._likeness = Likeness(builder, self.is_constant)
 
         def index(entries: Iterable[_Entry], pattern: Callable[[_Entry], Pattern]) -> LikeIndex[_Entry]:
             def fits(entry: _Entry, term: Term) -> bool:
@@ -99,6 +99,10 @@ class Rewriter:
             known = isinstance(term, Const) or (bool(parts) and all(self.is_constant(part) for part in parts))
             self._constant[term] = known
         return known
+
+    def look(self, term: Term) -> int:
+        """A number that terms have in common whose operators, attributes and types agree some levels down."""
+        return self._likeness.number(term)
 
     def folds_constants(self, term: Term) -> bool:
         """Whether a direct operand of a term combines constants."""

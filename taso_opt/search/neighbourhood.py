@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -13,7 +13,7 @@ from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 from taso_opt.search.descent import descents
-from taso_opt.search.parting import parted
+from taso_opt.search.parting import Sums, parted
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
@@ -122,10 +122,10 @@ class Neighbourhood:
         terms = takewhile(lambda term: not expired(), self.terms)
         return descents(terms, self._present, self.used_by, rewriter)
 
-    def partings(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
-        """Sequences that take a product of a sum apart where the parts fold into weights."""
-        terms = takewhile(lambda term: not expired(), self.terms)
-        return parted(terms, self.only_consumer, rewriter.sums(self.terms), rewriter)
+    def look(self, term: Term, rewriter: Rewriter) -> tuple[int, int]:
+        """What places have in common that look alike, what uses them included."""
+        consumer = self.only_consumer(term)
+        return rewriter.look(term), -1 if consumer is None else rewriter.look(consumer)
 
     def with_undone(self, step: Step, rewriter: Rewriter) -> tuple[tuple[Step, ...], Replacements]:
         """A step, with those that take away again what it adds and undoes, as the join of all parts of a split."""
@@ -242,13 +242,9 @@ def moves_from(
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price)
     if with_sequences:
-        found = (
-            *folding_sequences(here, rewriter, expired),
-            *here.descents(rewriter, expired),
-            *here.partings(rewriter, expired),
-        )
-        sequences = [here.local_change(*sequence) for sequence in found]
-        priced += [(move, change) for move, change in _priced(sequences, price) if move.change < 0]
+        sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, expired)]
+        found = (*_folding(here, rewriter, price, expired), *_priced(sequences, price))
+        priced += [(move, change) for move, change in found if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
     others = [(move, change) for move, change in priced if 0 <= move.change <= bearable]
     level = [(move, change) for move, change in others if move.change == 0]
@@ -290,8 +286,29 @@ def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, 
     ]
 
 
+def _folding(
+    here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired
+) -> list[tuple[Move, LocalChange]]:
+    """The sequences that fold weights: of places that look alike those at the first one, at the others if one gains."""
+    sums = rewriter.sums(here.terms)
+    alike: dict[tuple[int, int], list[Term]] = {}
+    for term in here.terms:
+        if not rewriter.is_constant(term):
+            alike.setdefault(here.look(term, rewriter), []).append(term)
+
+    def priced(places: Sequence[Term]) -> list[tuple[Move, LocalChange]]:
+        folding, parting = (takewhile(lambda _: not expired(), places) for _ in range(2))
+        parted_ = parted(parting, here.only_consumer, sums, rewriter)
+        found = (*folding_sequences(here, folding, rewriter, sums), *parted_)
+        return _priced([here.local_change(*sequence) for sequence in found], price)
+
+    first = priced([places[0] for places in alike.values()])
+    gaining = {move.steps[0].replacements[0][0] for move, _ in first if move.change < 0}
+    return first + priced([term for places in alike.values() if places[0] in gaining for term in places[1:]])
+
+
 def folding_sequences(
-    here: Neighbourhood, rewriter: Rewriter, expired: Expired
+    here: Neighbourhood, terms: Iterable[Term], rewriter: Rewriter, sums: Sums
 ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
     """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
 
@@ -300,10 +317,7 @@ def folding_sequences(
     prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them up or where the same is
     done to them again.
     """
-    sums = rewriter.sums(here.terms)
-    for term in takewhile(lambda term: not expired(), here.terms):
-        if rewriter.is_constant(term):
-            continue
+    for term in terms:
         for step in rewriter.rewrites(term):
             if rewriter.prepares_weights(step.replacements[0][1]):
                 yield from _prepared(here, rewriter, term, step)
@@ -333,7 +347,7 @@ def _continued(
     rewriter: Rewriter,
     term: Term,
     first: Step,
-    sums: Mapping[Term, tuple[Apply, tuple[Term, ...]]],
+    sums: Sums,
 ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
     reached = {first.replacements[0][1]}
     frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]

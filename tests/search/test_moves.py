@@ -1,5 +1,7 @@
 """Moves: what a step undoes is taken away at once, and what one rule does everywhere is one move, small losses too."""
 
+from functools import reduce
+
 import pytest
 
 from taso_opt.core.rule import RuleSet
@@ -91,7 +93,27 @@ def test_combined_weights_meet_another_weight_in_a_longer_sum(op):
     biased = op.Add(op.MatMul(x, tensor(Const, "weight", 8, 8)), tensor(Const, "bias", 8))
     whole = op.Add(biased, op.MatMul(op.MatMul(x, down), up))
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules)))
-    found = list(folding_sequences(Neighbourhood((whole,)), rewriter, lambda: False))
+    here = Neighbourhood((whole,))
+    found = list(folding_sequences(here, here.terms, rewriter, rewriter.sums(here.terms)))
     weight = op.Add(tensor(Const, "weight", 8, 8), op.MatMul(down, up))
     wanted = op.Add(op.MatMul(x, weight), tensor(Const, "bias", 8))
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
+
+
+def test_sequences_at_places_that_look_alike_are_looked_into_where_the_first_one_gains(op):
+    rule = parse_rule("MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, k, n], y[n, p], z[*b, p, q]", op)
+    weights = [tensor(Const, name, 8, 8) for name in "abc"]
+    towers = [reduce(op.MatMul, weights, tensor(Var, f"x{at}", 4, 8)) for at in range(6)]
+    gaining, priced = [], []
+    for gain in (-1.0, 0.0):
+        rewriter, asked = Rewriter(op, RuleSet((rule,))), []
+
+        def price(changes, gain=gain, asked=asked):
+            asked += [change for change in changes if len(change.steps) > 1]
+            return [gain if len(change.steps) > 1 else 0.0 for change in changes]
+
+        single, _ = moves_from(Neighbourhood(tuple(towers)), rewriter, price, True)
+        gaining.append({move.replacements[0][0] for move in single if len(move.steps) > 1})
+        priced.append(len(asked))
+    assert gaining[0] >= set(towers) and not gaining[1]
+    assert priced[0] == 6 * priced[1] > 0

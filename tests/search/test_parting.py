@@ -11,6 +11,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.parting import parted
 from taso_opt.search.plan import SearchLimits
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
@@ -46,7 +47,12 @@ A, B, C = (const(name, 16, 16) for name in "abc")
 
 
 def images(op, rewriter, *outputs):
-    return [(old, new) for _, ((old, new),) in Neighbourhood(outputs).partings(rewriter, lambda: False)]
+    return [(old, new) for _, ((old, new),) in partings(rewriter, *outputs)]
+
+
+def partings(rewriter, *outputs):
+    here = Neighbourhood(outputs)
+    return list(parted(here.terms, here.only_consumer, rewriter.sums(here.terms), rewriter))
 
 
 def test_the_parts_of_a_product_join_what_else_is_added(op, rewriter):
@@ -71,7 +77,7 @@ def test_a_product_whose_parts_do_not_fold_is_left_alone(op, rewriter):
 
 def test_the_steps_of_a_sequence_say_how_it_came_about(op, rewriter):
     product = op.MatMul(op.Add(op.MatMul(X, A), Y), B)
-    ((steps, _),) = Neighbourhood((product,)).partings(rewriter, lambda: False)
+    ((steps, _),) = partings(rewriter, product)
     assert [step.rule.rule for step in steps] == [parse_rule(APART, op), parse_rule(CHAIN, op)]
 
 
