@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from taso_opt.core.condition import ANY, Condition
-from taso_opt.core.dims import Size
+from taso_opt.core.dims import Size, substitute
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, children, postorder, variables
 from taso_opt.core.types import TensorType
@@ -144,9 +144,14 @@ def _is_free(term: Term, uses: Mapping[Term, int]) -> bool:
 def _of_whole(rule: Rule, made: Apply, undoing: _Undoing, builder: Builder) -> Rule | None:
     """The rule with one variable for what is made and its parts for the operands; None where it does not fit."""
     undone = undoing.rule_for(made)
-    kind = builder.type(made)
     if undone is None or not _are_told(rule, made):
         return None
+    if _turns_all(rule, made):
+        column = _of_one_column(rule, made, builder)
+        if column is None:
+            return None
+        rule, made = column
+    kind = builder.type(made)
     whole = Var(_free_name(rule), TensorType(kind.dtype, kind.shape))
     images = _parts(made, whole, undone, builder)
     try:
@@ -156,6 +161,33 @@ def _of_whole(rule: Rule, made: Apply, undoing: _Undoing, builder: Builder) -> R
         return None
     fp_class, conditions = max(rule.fp_class, undone.fp_class), (Condition(whole.name, ANY),)
     return Rule(source, target, rule.name, fp_class, of_both(rule, undone), conditions)
+
+
+def _turns_all(rule: Rule, made: Apply) -> bool:
+    """Whether a rule transposes what its source computes, so that for a weight turned before all else has to turn."""
+    (target,) = rule.target
+    return made.operator == "Transpose" and isinstance(target, Apply) and target.operator == "Transpose"
+
+
+def _of_one_column(rule: Rule, made: Apply, builder: Builder) -> tuple[Rule, Apply] | None:
+    """The instance of a rule about a product, and of its turned weight, for weights of one column; None for others.
+
+    Where all has to turn, nothing is gained but there: the transpose of one column costs nothing.
+    """
+    (source,), (operand,) = rule.source, made.args
+    columns = operand.type.shape[-2] if isinstance(operand, Var) and len(operand.type.shape) > 1 else 1
+    if not isinstance(source, Apply) or source.operator != "MatMul" or source.args[1] is not made:
+        return None
+    if not isinstance(columns, Size) or columns.symbol is None:
+        return None
+    ones = {columns.symbol: 1}
+    images: dict[Term, Term] = {}
+    for one in rule.variables:
+        shape = tuple(substitute(dim, ones.get) for dim in one.type.shape)
+        images[one] = Var(one.name, TensorType(one.type.dtype, shape))
+    left, right, turned = (_replaced(term, images, builder) for term in (source, *rule.target, made))
+    assert isinstance(turned, Apply), "an operator over other operands"
+    return Rule((left,), (right,), rule.name, rule.fp_class, rule.certificate), turned
 
 
 def _free_name(rule: Rule) -> str:

@@ -53,7 +53,7 @@ def test_what_was_learned_of_other_terms_changes_no_rewriting(op, compiled):
         alone = Rewriter(op, compiled).rewrites(term)
         assert [step.replacements for step in shared.rewrites(term)] == [step.replacements for step in alone], term
         found += len(alone)
-    assert found > 80
+    assert found > 50
 
 
 def test_terms_look_alike_by_operators_attributes_types_and_what_is_constant(op):

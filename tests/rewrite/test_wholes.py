@@ -103,6 +103,18 @@ def test_a_weight_is_the_transpose_of_its_transpose(op):
     assert agree(op, whole, total)
 
 
+def test_a_product_turns_as_a_whole_where_its_weight_has_one_column(op):
+    turn = (
+        "MatMul(x, Transpose(y; perm=(-1, -2))) = Transpose(MatMul(y, Transpose(x; perm=(-1, -2))); perm=(-1, -2)) "
+        "where x[*b, m, k], y[*b, n, k]"
+    )
+    image = tensor(Var, "x", 4, 6)
+    assert rewritten(op, [turn, TWICE], op.MatMul(image, tensor(Const, "w", 6, 2))) == []
+    whole = op.MatMul(image, tensor(Const, "w", 6, 1))
+    (turned,) = rewritten(op, [turn, TWICE], whole)
+    assert turned.operator == "Transpose" and agree(op, whole, turned)
+
+
 def test_what_is_computed_at_run_time_is_not_taken_apart(op):
     image, weight, constant = tensor(Var, "x", 4, 6), tensor(Var, "w", 6, 1), tensor(Const, "c", 6, 1)
     assert rewritten(op, [COLUMN, TWICE], op.MatMul(image, weight)) == []
