@@ -18,6 +18,10 @@ POWERS = f"ReduceMean(Pow({CENTRED}; exponent=(2, 1)); axes=(-1,))"
 MEANS = "Sub(ReduceMean(Mul(x, x); axes=(-1,)), Mul(ReduceMean(x; axes=(-1,)), ReduceMean(x; axes=(-1,))))"
 PLAIN = "epsilon[], x[*b, n]"
 AFFINE = "epsilon[], scale[n], shift[n], x[*b, n]"
+HEADS = "q[b, h, m, d], scale[], t[b, h, d, n], v[b, h, n, p]"
+SCORES = "Mul(MatMul(q, t), scale)"
+KEYS = "Transpose(t; perm=(-1, -2))"
+CUBE = "Mul(Pow(x; exponent=(3, 1)), share)"
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +51,6 @@ def rule(text):
         f"Add(Mul(Div({CENTRED}, Sqrt(Add({POWERS}, epsilon))), scale), shift) where {AFFINE}",
         f"Add(Mul(Div({CENTRED}, Sqrt(Add({SQUARES}, epsilon))), scale), shift) = "
         f"Add(Mul(Div({CENTRED}, Sqrt(Add({POWERS}, epsilon))), scale), shift) where {AFFINE}",
-    ],
-)
-def test_a_normalization_is_found_in_the_words_that_models_use(everything, text):
-    wanted = rule(text)
-    assert wanted in everything or wanted.reversed() in everything
-
-
-HEADS = "q[b, h, m, d], scale[], t[b, h, d, n], v[b, h, n, p]"
-SCORES = "Mul(MatMul(q, t), scale)"
-KEYS = "Transpose(t; perm=(-1, -2))"
-CUBE = "Mul(Pow(x; exponent=(3, 1)), share)"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "RMSNormalization(x, epsilon) = "
         f"Mul(x, Reciprocal(Sqrt(Add(ReduceMean(Mul(x, x); axes=(-1,)), epsilon)))) where {PLAIN}",
         "RMSNormalization(x, epsilon, scale) = Mul(RMSNormalization(x, epsilon), scale) "
@@ -75,7 +63,7 @@ CUBE = "Mul(Pow(x; exponent=(3, 1)), share)"
         f"where mask[m, n], {HEADS}",
     ],
 )
-def test_operators_of_newer_opsets_are_found_in_the_words_that_models_use(everything, text):
+def test_an_operator_is_found_in_the_words_that_models_use(everything, text):
     wanted = rule(text)
     assert wanted in everything or wanted.reversed() in everything
 
