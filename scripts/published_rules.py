@@ -73,9 +73,10 @@ class Stated:
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes [one for each core].")
 def main(file: Path, output: Path | None, jobs: int) -> None:
     """Translate and verify every rule of a list."""
-    builder = load_specs().builder()
-    statements = list(translated(file.read_text().splitlines()))
     with Crew(jobs) as crew:
+        crew.start()
+        builder = load_specs().builder()
+        statements = list(translated(file.read_text().splitlines()))
         verdicts = examine_all(crew, [Examine(parse_rule(stated.text, builder)) for stated in statements])
     rows = list(zip(statements, verdicts, strict=True))
     if output is None:

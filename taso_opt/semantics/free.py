@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from taso_opt.semantics.arrays import FloatArrays, aligned, mixed
+from taso_opt.semantics.arrays import FloatArrays, aligned, mixed, surrounded
 from taso_opt.spec.operator import Array, ScalarFunction
 
 
@@ -53,9 +52,10 @@ class FreeArrays(FloatArrays):
         image = mixed(x, f"apply {function.name}")
         if not function.idempotent:
             return image
-        known = self._images.get(function.name, image[:0].ravel())
-        result: Array = np.where(np.isin(x, known), x, image)
-        self._images[function.name] = np.union1d(known, result)
+        known = self._images.get(function.name)
+        result = image if known is None else np.where(_among(known, x), x, image)
+        others = result.ravel() if known is None else np.concatenate((known, result.ravel()))
+        self._images[function.name] = np.sort(others)
         return result
 
     def _einsum(self, subscripts: str, x: Array, y: Array) -> Array:
@@ -71,18 +71,24 @@ class FreeArrays(FloatArrays):
         """The elements added one after the other; a lone element is itself."""
         moved = np.moveaxis(x, list(axes), list(range(-len(axes), 0)))
         flat = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1)
-        first, others = flat[..., 0], np.moveaxis(_as_second(flat[..., 1:]), -1, 0)
-        return reduce(lambda total, element: _then("add in turn", total, element), others, first)
+        if flat.shape[-1] == 1:
+            return np.asarray(flat[..., 0])
+        turns = mixed(np.arange(flat.shape[-1]), "turn") | np.uint64(1)
+        return mixed(np.einsum("...k,k->...", _as_second(flat), turns), "add in turn")
 
     def maximum(self, x: Array, axes: Sequence[int]) -> Array:
         """Exact in every order, so an unordered hash."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.sum(mixed(x, "maximum"), axis=tuple(axes), dtype=np.uint64))
+        return np.asarray(np.sum(mixed(x, "maximum"), axis=tuple(axes), dtype=np.uint64))
 
     def pad(self, x: Array, widths: Sequence[tuple[int, int]], lowest: bool = False) -> Array:
         """Pad the last axes with the leaf for zero, or with the one that loses every comparison."""
-        full = [(0, 0)] * (x.ndim - len(widths)) + list(widths)
-        return np.pad(x, full, constant_values=self.lowest if lowest else self.zero)
+        return surrounded(x, widths, self.lowest if lowest else self.zero)
+
+
+def _among(known: Array, x: Array) -> Array:
+    """Which elements are among sorted ones."""
+    places = np.searchsorted(known, x)
+    return np.asarray(known[np.minimum(places, len(known) - 1)] == x)
 
 
 def _key(text: str) -> int:
@@ -90,18 +96,12 @@ def _key(text: str) -> int:
 
 
 def _ordered(name: str, x: Array, y: Array) -> Array:
-    return _then(name, x, _as_second(y))
+    return mixed(x * np.uint64(3) + _as_second(y), name)
 
 
 def _as_second(y: Array) -> Array:
     return mixed(y, "second operand")
 
 
-def _then(name: str, x: Array, second: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return mixed(x * np.uint64(3) + second, name)
-
-
 def _unordered(name: str, x: Array, y: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return mixed(mixed(x, "operand") + mixed(y, "operand"), name)
+    return mixed(mixed(x, "operand") + mixed(y, "operand"), name)

@@ -43,21 +43,28 @@ def random_instances(
 ) -> Iterator[tuple[Term, ...]]:
     """Up to `count` well-typed instances of the terms at random sizes, drawn by rejection; deterministic."""
     symbols = symbols_of(roots)
+    terms = postorder(roots)
     for _ in range(count * ATTEMPTS_PER_INSTANCE):
         if count == 0:
             return
         try:
-            instance = instantiate(builder, roots, random_assignment(symbols, generator), dtype)
+            rebuilt = _instantiated(builder, terms, random_assignment(symbols, generator), dtype)
         except TypeMismatch:
             continue
         count -= 1
-        yield instance
+        yield tuple(rebuilt[root] for root in roots)
 
 
 def instantiate(builder: Builder, roots: Sequence[Term], assignment: Assignment, dtype: str) -> tuple[Term, ...]:
     """The same terms with every symbol replaced; TypeMismatch when the numbers do not fit the operators."""
+    rebuilt = _instantiated(builder, postorder(roots), assignment, dtype)
+    return tuple(rebuilt[root] for root in roots)
+
+
+def _instantiated(builder: Builder, terms: Sequence[Term], assignment: Assignment, dtype: str) -> dict[Term, Term]:
+    """What each of the terms becomes; children come before parents."""
     rebuilt: dict[Term, Term] = {}
-    for term in postorder(roots):
+    for term in terms:
         if isinstance(term, Var | Const):
             kind = TensorType(dtype, _shape(term.type.shape, assignment))
             rebuilt[term] = type(term)(term.name, kind)
@@ -68,7 +75,7 @@ def instantiate(builder: Builder, roots: Sequence[Term], assignment: Assignment,
         else:
             attributes = {name: instantiate_attribute(value, assignment) for name, value in term.attributes}
             rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in children(term)], attributes)
-    return tuple(rebuilt[root] for root in roots)
+    return rebuilt
 
 
 def random_assignment(symbols: Symbols, generator: np.random.Generator) -> dict[str, int | tuple[int, ...]]:

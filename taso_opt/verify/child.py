@@ -62,8 +62,7 @@ class Child:
 
         Contradiction when proof and evaluation do not agree.
         """
-        if self._process is None:
-            self._start()
+        self.start()
         assert self._connection is not None
         try:
             self._connection.send(question)
@@ -109,7 +108,10 @@ class Child:
             self._process.wait()
         self._process = self._connection = None
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the process if there is none."""
+        if self._process is not None:
+            return
         ours, theirs = multiprocessing.Pipe()
         path = [str(entry) or os.getcwd() for entry in sys.path]
         # A fresh interpreter, not multiprocessing's spawn, which would import the caller's main script again.

@@ -36,6 +36,11 @@ class Crew:
         for child in self._children:
             child.close()
 
+    def start(self) -> None:
+        """Start all processes, so that they are ready when the first questions are."""
+        for child in self._children:
+            child.start()
+
     @contextmanager
     def child(self) -> Iterator[Child]:
         """One of the processes for a while; at most as many at a time as there are jobs."""

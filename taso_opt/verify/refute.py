@@ -12,7 +12,7 @@ import numpy as np
 
 from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Term, Var, postorder, variables
+from taso_opt.core.term import Term, Var, postorder
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
 from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -56,9 +56,19 @@ class Instance:
         return (*self.source, *self.target)
 
     @cached_property
+    def terms(self) -> list[Term]:
+        """Everything that both sides are made of, children before parents."""
+        return postorder(self.roots)
+
+    @cached_property
     def variables(self) -> list[Var]:
         """The variables of both sides, in order of first occurrence."""
-        return variables(self.roots)
+        return [term for term in self.terms if isinstance(term, Var)]
+
+    def is_small(self) -> bool:
+        """Whether every tensor can be had and is not large."""
+        shapes = (kind.static_shape for term in self.terms for kind in self.builder.types(term))
+        return all(min(shape, default=0) >= 0 and prod(shape) <= MAX_ELEMENTS for shape in shapes)
 
 
 def instances(builder: Builder, rule: Rule, count: int) -> Iterator[tuple[Instance, np.random.Generator]]:
@@ -68,7 +78,7 @@ def instances(builder: Builder, rule: Rule, count: int) -> Iterator[tuple[Instan
     width = len(rule.source)
     for roots in random_instances(builder, (*rule.source, *rule.target), count, generator):
         instance = Instance(builder, roots[:width], roots[width:], rule.conditions)
-        if all(_is_small(builder, term) for term in postorder(roots)):
+        if instance.is_small():
             yield instance, generator
 
 
@@ -170,8 +180,3 @@ def _counterexample(
 ) -> Counterexample:
     types = tuple(f"{leaf.name}{leaf.type}" for leaf in sorted(instance.variables, key=lambda leaf: leaf.name))
     return Counterexample(arithmetic, types, format_term(left), format_term(right), tuple(place), *values)
-
-
-def _is_small(builder: Builder, term: Term) -> bool:
-    shapes = [kind.static_shape for kind in builder.types(term)]
-    return all(min(shape, default=0) >= 0 and prod(shape) <= MAX_ELEMENTS for shape in shapes)
