@@ -20,6 +20,8 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
+from taso_opt.cost.drift import CANARY, at_reference_speed, canary
+from taso_opt.cost.drift import PLAN as CANARY_PLAN
 from taso_opt.cost.layout import form_key, is_conversion
 from taso_opt.cost.overhead import (
     MOST_COPIES,
@@ -115,6 +117,9 @@ class Measurer:
         """How many bytes of weights lie between two reads of the same weights where units are measured."""
         self._device = this_device(run, info)
         self._overhead: Overhead | None = None
+        self._beside: MeasureItem | None = None
+        self.reference_s: float | None = None
+        """What the canary took when the table of costs was begun (see `drift`)."""
 
     @property
     def place(self) -> str:
@@ -122,8 +127,8 @@ class Measurer:
         return f"{self._device.key} | working set {self.working_set / (1 << 20):g} MiB"
 
     @property
-    def reads_place(self) -> str:
-        """What the costs of reading weights hold for, as a key of the cost table."""
+    def machine(self) -> str:
+        """What the costs of reading weights and of the canary hold for, as a key of the cost table."""
         return self._device.key
 
     def measure(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
@@ -157,7 +162,14 @@ class Measurer:
             copies = distance // READ_BYTES
             model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
             prepared.append(_Prepared(read_key(distance), model, copies, waits=True, otherwise=0.0))
-        return [replace(entry, device=self.reads_place) for entry in self._timed(prepared, builder)]
+        return [replace(entry, device=self.machine) for entry in self._timed(prepared, builder)]
+
+    def measure_canary(self, builder: Builder) -> CostEntry:
+        """What the canary takes now; infinity where it cannot be measured."""
+        (timing,) = measure_many(self._process, [self._canary(builder)], self._run, CANARY_PLAN).values()
+        if isinstance(timing, Timing):
+            return CostEntry(self.machine, CANARY, timing.quiet_s, timing.spread_s, timing.samples)
+        return CostEntry(self.machine, CANARY, math.inf, 0.0, 0)
 
     def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[CostEntry]:
         beside = self._overhead = self._overhead or overhead(self._process, self._run, builder)
@@ -165,16 +177,22 @@ class Measurer:
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
             some = [one for one in prepared if one.waits is waits]
             items = [MeasureItem(one.key, one.model, lowered=one.lowered) for one in some if one.model is not None]
-            timings |= measure_many(self._process, items, self._run, plan)
+            timings |= measure_many(self._process, items, self._run, plan, beside=self._canary(builder))
         entries = []
         for one in prepared:
             timing = timings.get(one.key)
             if isinstance(timing, Timing):
-                seconds = beside.without(timing.quiet_s, one.copies, one.ports)
+                quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s)
+                seconds = beside.without(quiet_s, one.copies, one.ports)
                 entries.append(CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples))
             else:
                 entries.append(CostEntry(self.place, one.key, one.otherwise, 0.0, 0))
         return entries
+
+    def _canary(self, builder: Builder) -> MeasureItem:
+        if self._beside is None:
+            self._beside = canary(builder)
+        return self._beside
 
     def _alone(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
         weights = sum(read.size for read in awaited(unit, builder, finder))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
+from taso_opt.cost.drift import CANARY
 from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
 from taso_opt.cost.measure import (
     NEAREST_CACHE,
@@ -125,10 +126,11 @@ class CostModel:
     def _times_of_reads(self) -> ReadTimes:
         """The seconds that reading weights takes by distance, measured once per device."""
         if self._read_times is None:
-            known = self._table.load(self._measurer.reads_place)
+            known = self._table.load(self._measurer.machine)
             if any(read_key(distance) not in known for distance in READ_DISTANCES):
                 self._heard(len(READ_DISTANCES))
                 started = time.monotonic()
+                self._find_pace()
                 entries = self._measurer.measure_reads(self._builder, self._opset)
                 self._table.store(entries)
                 self.measuring_s += time.monotonic() - started
@@ -171,6 +173,7 @@ class CostModel:
             return
         self._heard(len(missing))
         started = time.monotonic()
+        self._find_pace()
         entries = measure(missing, self._builder, self.finder, self._opset)
         if again:
             entries = [entry for entry in entries if entry.seconds < self._known.get(entry.unit, 0.0)]
@@ -180,6 +183,17 @@ class CostModel:
         self._remember((entry.unit, entry.seconds) for entry in entries)
         self.measured += len(missing)
         self.measuring_s += time.monotonic() - started
+
+    def _find_pace(self) -> None:
+        """Tell the measurer at which speed the costs of the table were measured; that of now if there are none yet."""
+        if self._measurer.reference_s is not None:
+            return
+        reference_s = self._table.load(self._measurer.machine).get(CANARY)
+        if reference_s is None:
+            entry = self._measurer.measure_canary(self._builder)
+            self._table.store([entry])
+            reference_s = entry.seconds
+        self._measurer.reference_s = reference_s
 
     def _remember(self, costs: Iterable[tuple[str, float]]) -> None:
         for key, seconds in costs:

@@ -5,7 +5,7 @@ each round visits every model once, in a new random order, and a slow spell of t
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,10 +33,11 @@ def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
     generator = np.random.default_rng(request.settings.seed)
     clock = clock_of(request.settings)
     results: dict[str, Timing | Failed] = {}
+    items = [*request.items, *([request.beside] if request.beside is not None else [])]
     # 1. Create, run once and calibrate, in random order.
     entrants: dict[str, _Entrant] = {}
-    for place in generator.permutation(len(request.items)):
-        item = request.items[place]
+    for place in generator.permutation(len(items)):
+        item = items[place]
         try:
             entrants[item.key] = _enter(item, request)
         except TasoError as error:
@@ -52,7 +53,13 @@ def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
     # 3. Medians.
     for key, entrant in entrants.items():
         results.setdefault(key, timing_of(entrant.samples))
-    return {item.key: results[item.key] for item in request.items}
+    beside = results[request.beside.key] if request.beside is not None else None
+    beside_s = beside.quiet_s if isinstance(beside, Timing) else None
+    return {item.key: _beside(results[item.key], beside_s) for item in request.items}
+
+
+def _beside(result: Timing | Failed, beside_s: float | None) -> Timing | Failed:
+    return replace(result, beside_s=beside_s) if isinstance(result, Timing) else result
 
 
 def _enter(item: MeasureItem, request: MeasureMany) -> _Entrant:

@@ -6,6 +6,7 @@ model, crashes or overruns its limit.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -126,12 +127,14 @@ def measure_many(
     plan: MeasurePlan = DEFAULT_PLAN,
     optimization: str = "all",
     progress: Progress | None = None,
+    beside: MeasureItem | None = None,
 ) -> dict[str, Timing | Failed]:
     """Seconds of one run for each key, in the order of the items, or Failed with the reason.
 
     Items go to the child in random batches (by the seed of the settings). Where a batch crashes or hangs the child, its
     members are measured one at a time, so that only the guilty one fails. `progress` is called with the numbers done
-    and in all after each batch. Keys must differ. Raises UnsupportedError only.
+    and in all after each batch. The model `beside` is timed in every batch (see Timing). Keys must differ. Raises
+    UnsupportedError only.
     """
     assert len({item.key for item in items}) == len(items), "expected different keys"
     start = time.monotonic()
@@ -140,7 +143,8 @@ def measure_many(
         if plan.total_s is not None and time.monotonic() - start >= plan.total_s:
             results.update((item.key, Failed("not measured: the time for measuring is used up")) for item in batch)
         else:
-            results.update(_measure_batch(process, MeasureMany(tuple(batch), plan, optimization, settings)))
+            request = MeasureMany(tuple(batch), plan, optimization, settings, beside)
+            results.update(_measure_batch(process, request))
         if progress is not None:
             progress(len(results), len(items))
     return {item.key: results[item.key] for item in items}
@@ -175,6 +179,5 @@ def _measure_batch(process: RuntimeProcess, request: MeasureMany) -> dict[str, T
             return {request.items[0].key: Failed(str(error))}
     results: dict[str, Timing | Failed] = {}
     for item in request.items:
-        alone = MeasureMany((item,), request.plan, request.optimization, request.settings)
-        results.update(_measure_batch(process, alone))
+        results.update(_measure_batch(process, replace(request, items=(item,))))
     return results

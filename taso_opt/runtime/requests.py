@@ -103,12 +103,16 @@ DEFAULT_PLAN = MeasurePlan()
 
 @dataclass(frozen=True)
 class MeasureMany:
-    """Time a batch of small models in interleaved rounds; answered by a Timing or Failed for each key."""
+    """Time a batch of small models in interleaved rounds; answered by a Timing or Failed for each key.
+
+    The model `beside` takes part in all rounds; its time is told with that of each of the others.
+    """
 
     items: tuple[MeasureItem, ...]
     plan: MeasurePlan = DEFAULT_PLAN
     optimization: str = "all"
     settings: RunSettings = ONE_CPU_THREAD
+    beside: MeasureItem | None = None
 
 
 @dataclass(frozen=True)

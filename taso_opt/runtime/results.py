@@ -18,13 +18,15 @@ class ModelDescription:
 class Timing:
     """Seconds of one run: median of `samples` samples, and their spread (1.4826 * median absolute deviation).
 
-    `quiet_s` is the lower quartile: what disturbs a kernel only adds to its time, so that it repeats better.
+    `quiet_s` is the lower quartile: what disturbs a kernel only adds to its time, so that it repeats better. `beside_s`
+    is that of the model that was timed beside it in the same rounds, where there was one.
     """
 
     median_s: float
     spread_s: float
     samples: int
     quiet_s: float
+    beside_s: float | None = None
 
     @property
     def median_ms(self) -> float:

@@ -115,7 +115,7 @@ def test_a_key_says_its_form(op):
 class FormsMeasurer:
     """Convolutions run on blocks for one second; everything alone, conversions too, takes ten."""
 
-    place = "nowhere"
+    place, machine, reference_s = "nowhere", "here", 1.0
 
     def measure(self, units, builder, finder, opset):
         return [CostEntry(self.place, unit.key, 10.0, 0.0, 1) for unit in units]

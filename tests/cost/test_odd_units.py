@@ -131,6 +131,7 @@ def test_a_conversion_that_cannot_be_asked_about_is_not_taken_to_be_free(op, mod
 
         def __init__(self, honest):
             self.place, self.measure = honest.place, honest.measure
+            self.machine, self.reference_s = honest.machine, 1.0
 
         def measure_cores(self, units, builder, finder, opset):
             return [CostEntry(self.place, form_key(unit, "b>b"), 1.0, 0.0, 1) for unit in units]
@@ -144,7 +145,7 @@ def test_a_conversion_that_cannot_be_asked_about_is_not_taken_to_be_free(op, mod
 class Refusing:
     """Nothing but a hyperbolic tangent can be measured; it takes a second."""
 
-    place = "nowhere"
+    place, machine, reference_s = "nowhere", "here", 1.0
 
     def measure(self, units, builder, finder, opset):
         costs = [1.0 if unit.key.startswith("Tanh") else math.inf for unit in units]

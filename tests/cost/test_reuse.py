@@ -57,7 +57,7 @@ def test_what_is_read_from_farther_away_costs_more_and_from_nearer_by_less():
 class DearFromAfar:
     """Says that every unit takes ten seconds, and weights a second more for each MiB read since."""
 
-    place, reads_place, working_set = "there", "reads", 4 << 20
+    place, machine, working_set, reference_s = "there", "reads", 4 << 20, 1.0
     asked = 0
 
     def measure(self, units, builder, finder, opset):
@@ -68,7 +68,7 @@ class DearFromAfar:
 
     def measure_reads(self, builder, opset):
         self.asked += 1
-        return [CostEntry(self.reads_place, read_key(one), float(one >> 20), 0.0, 1) for one in READ_DISTANCES]
+        return [CostEntry(self.machine, read_key(one), float(one >> 20), 0.0, 1) for one in READ_DISTANCES]
 
 
 def test_a_graph_with_weights_for_each_place_costs_more_than_one_that_shares_them(tmp_path):
