@@ -14,10 +14,10 @@ from pathlib import Path
 
 import click
 
-from published_rules import Stated, translated
+from published_notation import read_lines
+from published_statement import Stated, read_statements
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
-from taso_opt.spec.text import parse_rule
 from taso_opt.verify.chains import by_root, chains_between, laws_of
 from taso_opt.verify.refute import refute
 from taso_opt.verify.verdict import Counterexample
@@ -38,10 +38,13 @@ def main(file: Path, library: Path | None, max_terms: int) -> None:
         for rule in read_rules(library, builder)
         for law in laws_of(builder, rule.name, [(rule.source, rule.target)])
     )
-    derived = false = 0
+    derived = false = unstated = 0
     missing = []
-    for stated in translated(file.read_text().splitlines()):
-        rule = parse_rule(stated.text, builder)
+    for stated, rule in read_statements(read_lines(file), builder):
+        if rule is None:
+            unstated += 1
+            click.echo(f"{_name(stated)}: not stated: {stated.reason}")
+            continue
         if isinstance(refute(builder, rule), Counterexample):
             false += 1
             continue
@@ -54,7 +57,8 @@ def main(file: Path, library: Path | None, max_terms: int) -> None:
         click.echo(f"{_name(stated)}: {', '.join(names) or 'both sides are one term'}")
     for stated in missing:
         click.echo(f"{_name(stated)}: not found: {stated.text}")
-    click.echo(f"{derived} derivable, {len(missing)} not found, {false} false")
+    rest = f", {unstated} not stated" if unstated else ""
+    click.echo(f"{derived} derivable, {len(missing)} not found, {false} false{rest}")
     sys.exit(bool(missing))
 
 

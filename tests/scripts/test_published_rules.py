@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 import derivable
 import published_rules
+import published_statement
 from taso_opt.spec.rule_file import library_bytes
 
 LIST = """
@@ -21,7 +22,7 @@ LIST = """
 
 @pytest.fixture(scope="module")
 def stated():
-    return list(published_rules.translated(LIST.splitlines()))
+    return list(published_statement.translated(LIST.splitlines()))
 
 
 def test_types_are_the_most_general_ones(stated):
