@@ -142,7 +142,7 @@ class _Reader:
             part = self._part()
         if operands is None and name not in OPERATORS:
             if settings is not None or part is not None:
-                raise Malformed(f"expected operands of {name} behind its settings, found {self._here()}")
+                raise Malformed(f"expected operands of {name[:40]} behind its settings, found {self._here()}")
             return Node(name)
         return _checked(name, settings, part, operands or ())
 
@@ -181,11 +181,11 @@ class _Reader:
 def _checked(name: str, text: str | None, part: int | None, operands: tuple[Node, ...]) -> Node:
     """The application of an operator, which takes these settings and this many operands."""
     if name not in OPERATORS:
-        raise Malformed(f"expected one of the operators {', '.join(OPERATORS)}, found {name!r}")
+        raise Malformed(f"expected one of the operators {', '.join(OPERATORS)}, found {name[:40]!r}")
     arity, read = OPERATORS[name]
     settings = read([piece.strip() for piece in text[1:-1].split(",")] if text is not None else [])
     if settings is None:
-        raise Malformed(f"expected {name}{FORMS.get(name, '')}, found {name}{text or ''}")
+        raise Malformed(f"expected {name}{FORMS.get(name, ' without settings')}, found {name}{(text or '')[:80]}")
     if len(operands) < 2 if arity is None else len(operands) != arity:
         raise Malformed(f"expected {arity or 'two or more'} operands of {name}, found {len(operands)}")
     if (part is not None) != (name == "split"):
@@ -253,10 +253,10 @@ def _moving(pieces: Sequence[str]) -> Settings | None:
 
 
 FORMS = {
-    "matmul": "[ACTI]",
-    "conv2d": "[kKHxKW,sSHxSW,PAD,ACTI]",
-    "pool2d_max": "[kKHxKW,sSHxSW,PAD]",
-    "pool2d_avg": "[kKHxKW,sSHxSW,PAD]",
+    "matmul": f"[ACTI] with ACTI one of {', '.join(ACTIVATIONS)}",
+    "conv2d": f"[kKHxKW,sSHxSW,PAD,ACTI] with PAD same or valid and ACTI one of {', '.join(ACTIVATIONS)}",
+    "pool2d_max": "[kKHxKW,sSHxSW,PAD] with PAD same or valid",
+    "pool2d_avg": "[kKHxKW,sSHxSW,PAD] with PAD same or valid",
     "concat": "[axA,ndR]",
     "split": "[axA]",
     "transpose": "[permA,B,...]",

@@ -2,6 +2,7 @@
 
 A size is a number, a name, the sum of others that a concatenation made, or `factor * size + offset`, which is what the
 image in front of strided windows has. Two sizes are made equal in the most general way that can be written like that.
+How many strided windows fit into an image of any size cannot be written, but equals the same number of another image.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ class Dim:
     factor: int = 1
     offset: int = 0
     number: int | None = None
+    fits: tuple[Dim, int, int] | None = None
+    """The image, the kernel and the stride, where this is how many windows fit."""
 
     def root(self) -> Dim:
         """The size that this one was found to equal."""
@@ -35,7 +38,7 @@ class Dim:
     @property
     def is_free(self) -> bool:
         """Whether nothing is known about it, for a root."""
-        return not self.parts and self.number is None
+        return not self.parts and self.number is None and self.fits is None
 
     @property
     def joined(self) -> list[Dim]:
@@ -48,19 +51,24 @@ Linear = tuple[dict[Dim, int], int]
 
 def linear(dim: Dim) -> Linear:
     """A size as how often each unknown occurs in it, in order of first occurrence, and a constant."""
-    dim = dim.root()
+    return _linear(dim.root(), {})
+
+
+def _linear(dim: Dim, known: dict[Dim, Linear]) -> Linear:
     if dim.number is not None:
         return {}, dim.number
     if not dim.parts:
         return {dim: 1}, 0
-    counts: dict[Dim, int] = {}
-    constant = dim.offset
-    for part in dim.parts:
-        inner, rest = linear(part)
-        constant += dim.factor * rest
-        for leaf, count in inner.items():
-            counts[leaf] = counts.get(leaf, 0) + dim.factor * count
-    return counts, constant
+    if dim not in known:
+        counts: dict[Dim, int] = {}
+        constant = dim.offset
+        for part in dim.parts:
+            inner, rest = _linear(part.root(), known)
+            constant += dim.factor * rest
+            for leaf, count in inner.items():
+                counts[leaf] = counts.get(leaf, 0) + dim.factor * count
+        known[dim] = counts, constant
+    return known[dim]
 
 
 def scaled(dim: Dim, factor: int, offset: int = 0) -> Dim:
@@ -75,6 +83,11 @@ def unify(a: Dim, b: Dim) -> None:
     if not counts:
         if constant:
             raise _unequal(a, b)
+    elif a.fits and b.fits and a.fits[1:] == b.fits[1:]:
+        unify(a.fits[0], b.fits[0])
+        a.same = b
+    elif any(leaf.fits for leaf in counts):
+        _pairwise(a, b)
     elif a.is_free and a not in linear(b)[0]:
         a.same = b
     elif b.is_free and b not in linear(a)[0]:
@@ -86,16 +99,21 @@ def unify(a: Dim, b: Dim) -> None:
         leaf.same = Dim(number=-constant // count)
     elif len(counts) == 2:
         _solve(counts, constant, _unequal(a, b))
-    elif len(a.joined) == len(b.joined) > 0:
-        for one, other in zip(a.joined, b.joined, strict=True):
-            unify(one, other)
-    elif not _isolated(counts, constant):
+    elif len(a.joined) == len(b.joined) > 0 or not _isolated(counts, constant):
+        _pairwise(a, b)
+
+
+def _pairwise(a: Dim, b: Dim) -> None:
+    """Make the parts of two joined sizes equal."""
+    if len(a.joined) != len(b.joined) or not a.joined:
         raise _unequal(a, b)
+    for one, other in zip(a.joined, b.joined, strict=True):
+        unify(one, other)
 
 
 def _difference(a: Dim, b: Dim) -> Linear:
-    counts, constant = linear(a)
-    others, other = linear(b)
+    (found, constant), (others, other) = linear(a), linear(b)
+    counts = dict(found)
     for leaf, count in others.items():
         counts[leaf] = counts.get(leaf, 0) - count
     return {leaf: count for leaf, count in counts.items() if count}, constant - other
@@ -136,7 +154,10 @@ def _isolated(counts: dict[Dim, int], constant: int) -> bool:
 
 def _unequal(a: Dim, b: Dim) -> Untypable:
     names: dict[Dim, str] = {}
-    return Untypable(f"expected equal sizes, found {spelled(a, names)} and {spelled(b, names)}")
+    try:
+        return Untypable(f"expected equal sizes, found {spelled(a, names)} and {spelled(b, names)}")
+    except Untypable as error:
+        return error
 
 
 def windows(size: Dim, stride: int, more: int) -> Dim:
@@ -174,6 +195,8 @@ def spelled(dim: Dim, names: dict[Dim, str], prefix: str = "d") -> str:
     counts, constant = linear(dim)
     terms = []
     for leaf, count in counts.items():
+        if leaf.fits:
+            raise Untypable("expected sizes that can be written, found the number of windows in an image of any size")
         name = names.setdefault(leaf, f"{prefix}{len(names)}")
         terms.append(name if count == 1 else f"{count}*{name}")
     if constant or not terms:

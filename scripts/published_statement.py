@@ -10,18 +10,19 @@ A list gives no types. Tensors have the rank that convolutions, pooling (4), `co
   s*n - s + 1 or s*n. Half of the pads are before the image, and the odd one behind it, as in ONNX's SAME_UPPER;
 - with `same` average pooling: with padding counted as elements of the average, and without,
 
-as far as each can be typed. With `valid` padding an image of n windows has the size s*n + kernel - s: pixels that no
-window reaches are left out. A rule of which nothing can be typed is not stated, and the reason says why.
+as far as each can be typed; what the table does not say holds for all sizes. With strides and `valid` padding it may
+have to say that no pixels are beyond the last window: then an image of n windows has the size s*n + kernel - s. Both
+axes of an image are stated alike. A rule of which nothing can be typed is not stated, and the reason says why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from published_notation import BINARY, UNARY, WINDOWED, Equation, Node, Settings, read_rules
-from published_sizes import Dim, Untypable, equal, halves, multiple, spelled, unify, windows
+from published_sizes import Dim, Untypable, equal, halves, multiple, scaled, spelled, unify, windows
 from taso_opt.core.rule import Rule
 from taso_opt.errors import RuleError
 from taso_opt.spec.builder import Builder
@@ -36,9 +37,13 @@ Shape = tuple[Dim, ...]
 
 @dataclass(frozen=True)
 class Variant:
-    """What a list leaves open: groups, whether strides divide sizes or leave 1, and whether averages count padding."""
+    """What a list leaves open: groups, sizes, and whether averages count padding.
+
+    `rest` is what strides of `same` windows leave of sizes, `whole` whether the last `valid` window ends an image.
+    """
 
     groups: Groups = (1, 1)
+    whole: bool = False
     rest: int | None = None
     counted: int | None = None
 
@@ -49,6 +54,8 @@ class Variant:
             said.append(
                 "sizes one more than a multiple of the stride" if self.rest else "sizes a multiple of the stride"
             )
+        if self.whole:
+            said.append("no pixels beyond the last window")
         if self.counted is not None:
             said.append("padding counts" if self.counted else "padding does not count")
         return "; ".join(said)
@@ -72,14 +79,16 @@ class Stated:
 def translated(lines: Sequence[str]) -> Iterator[Stated]:
     """Every rule of the list in our form, once for each variant that can be typed; click.UsageError as in reading."""
     for number, equations in read_rules(lines).items():
-        reasons = []
-        stated = []
+        stated: dict[Variant, Stated] = {}
+        reasons: list[str] = []
         for variant in _variants(_nodes(equations)):
+            if variant.whole and replace(variant, whole=False) in stated:
+                continue
             try:
-                stated.append(Stated(number, variant, Statement(variant, equations).text()))
+                stated[variant] = Stated(number, variant, Statement(variant, equations).text())
             except Untypable as error:
-                reasons.append(str(error))
-        yield from stated or [Stated(number, Variant(), "", reasons[0])]
+                reasons += [str(error)] if variant.groups == GROUPS[0] else []
+        yield from stated.values() or [Stated(number, Variant(), "", reasons[-1])]
 
 
 def read_statements(lines: Sequence[str], builder: Builder) -> Iterator[tuple[Stated, Rule | None]]:
@@ -95,9 +104,11 @@ def _variants(nodes: Sequence[Node]) -> Iterator[Variant]:
     padded = [node for node in nodes if node.name in WINDOWED and node.settings.same]
     groups = GROUPS if any(node.name == "conv2d" for node in nodes) else GROUPS[:1]
     strided = any(max(node.settings.strides) > 1 for node in padded)
+    cut = any(max(node.settings.strides, default=1) > 1 and not node.settings.same for node in nodes)
     averaged = any(node.name == "pool2d_avg" and max(node.settings.kernel) > 1 for node in padded)
-    for pair, rest, counted in product(groups, (1, 0) if strided else (None,), (0, 1) if averaged else (None,)):
-        yield Variant(pair, rest, counted)
+    sizes = product((1, 0) if strided else (None,), (0, 1) if averaged else (None,), (False, True) if cut else (False,))
+    for pair, (rest, counted, whole) in product(groups, sizes):
+        yield Variant(pair, whole, rest, counted)
 
 
 def _nodes(equations: Sequence[Equation]) -> list[Node]:
@@ -170,17 +181,18 @@ class Statement:
 
     def _windows(self, image: Shape, settings: Settings) -> Iterator[Dim]:
         for size, width, stride in zip(image[2:], settings.kernel, settings.strides, strict=True):
-            yield windows(size, stride, width - stride - self._padding(settings, width, stride))
+            fitting = not settings.same and stride > 1 and not self._variant.whole
+            if settings.same and self._variant.rest == 0 and width < stride:
+                unify(size, scaled(Dim(), stride))
+                fitting = True
+            more = width - stride - self._padding(settings, width, stride)
+            yield Dim(fits=(size, width, stride)) if fitting else windows(size, stride, more)
 
     def _padding(self, settings: Settings, width: int, stride: int) -> int:
         """How much is padded along an axis, before and behind the image together."""
         if not settings.same:
             return 0
-        if self._variant.rest or stride == 1:
-            return width - 1
-        if width < stride:
-            raise Untypable("expected `same` windows as large as their strides for sizes that strides divide")
-        return width - stride
+        return width - 1 if self._variant.rest or stride == 1 else max(width - stride, 0)
 
     def _grouped(self, channels: Dim, weight: Shape, groups: int) -> None:
         if groups == 1:
