@@ -94,7 +94,8 @@ def unify(a: Dim, b: Dim) -> None:
         b.same = a
     elif len(counts) == 1:
         ((leaf, count),) = counts.items()
-        if constant % count or -constant // count < 1:
+        # Images of one size only, which solve 2*n-1 = n, are not what a rule is about.
+        if constant % count or -constant // count < 1 or (linear(a)[0] and linear(b)[0]):
             raise _unequal(a, b)
         leaf.same = Dim(number=-constant // count)
     elif len(counts) == 2:

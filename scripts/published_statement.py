@@ -52,7 +52,7 @@ class Variant:
         said = [str(source) if source == target else f"{source} to {target}"]
         if self.rest is not None:
             said.append(
-                "sizes one more than a multiple of the stride" if self.rest else "sizes a multiple of the stride"
+                "sizes one more than a multiple of the strides" if self.rest else "sizes a multiple of the strides"
             )
         if self.whole:
             said.append("no pixels beyond the last window")
@@ -269,9 +269,7 @@ def _part(settings: Settings, shape: Shape) -> Shape:
     axis = settings.axis
     parts = shape[axis].root().joined if axis < len(shape) else []
     if settings.part >= len(parts):
-        raise Untypable(
-            f"expected a concatenation along axis {axis} with part {settings.part} before a split, found none"
-        )
+        raise Untypable(f"expected a concatenation along axis {axis} with a part {settings.part} to split, found none")
     return (*shape[:axis], parts[settings.part], *shape[axis + 1 :])
 
 
