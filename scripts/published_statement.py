@@ -12,12 +12,13 @@ A list gives no types. Tensors have the rank that convolutions, pooling (4), `co
 
 as far as each can be typed; what the table does not say holds for all sizes. With strides and `valid` padding it may
 have to say that no pixels are beyond the last window: then an image of n windows has the size s*n + kernel - s. Both
-axes of an image are stated alike. A rule of which nothing can be typed is not stated, and the reason says why.
+axes of an image are stated alike. A rule of which nothing can be typed is listed as not stated, with the reason, and so
+are sizes at which it cannot be typed while it can at others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -80,15 +81,24 @@ def translated(lines: Sequence[str]) -> Iterator[Stated]:
     """Every rule of the list in our form, once for each variant that can be typed; click.UsageError as in reading."""
     for number, equations in read_rules(lines).items():
         stated: dict[Variant, Stated] = {}
-        reasons: list[str] = []
+        missing: dict[Variant, str] = {}
         for variant in _variants(_nodes(equations)):
             if variant.whole and replace(variant, whole=False) in stated:
                 continue
             try:
                 stated[variant] = Stated(number, variant, Statement(variant, equations).text())
             except Untypable as error:
-                reasons += [str(error)] if variant.groups == GROUPS[0] else []
-        yield from stated.values() or [Stated(number, Variant(), "", reasons[-1])]
+                missing[replace(variant, whole=False)] = str(error)
+        yield from stated.values()
+        if not stated:
+            yield Stated(number, Variant(), "", next(iter(missing.values())))
+        yield from (Stated(number, variant, "", missing[variant]) for variant in missing if _left_out(variant, stated))
+
+
+def _left_out(variant: Variant, stated: Collection[Variant]) -> bool:
+    """Whether a rule is stated for other sizes than these, and not for these."""
+    rests = {other.rest for other in stated if (other.groups, other.counted) == (variant.groups, variant.counted)}
+    return bool(rests) and variant.rest not in rests
 
 
 def read_statements(lines: Sequence[str], builder: Builder) -> Iterator[tuple[Stated, Rule | None]]:
