@@ -32,7 +32,7 @@ Steps that change nothing, as an activation before or behind a reshape, can be t
 that costs a little and opens the way to much must not wait for all of these.
 """
 
-BEARABLE = 0.02
+BEARABLE = 0.04
 """By which share one rule, applied everywhere at once, may make a graph worse to be looked at for what it opens."""
 
 FEWER = 0.1
@@ -146,16 +146,21 @@ class BacktrackingSearch:
                     kept.add(simple)
                     self._push(simple.cost, operator_count(simple.outputs), simple, None, 0)
         operators = operator_count(plan.outputs)
+        together = set(joint)
         for move, length in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
-                self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length)
+                # What is done everywhere leads far, and there is little of it: its loss does not make it wait.
+                loss = max(move.change, 0.0) if move in together else 0.0
+                self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, loss)
         return len(here.terms) + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
         return cost >= self._alpha * best.cost
 
-    def _push(self, predicted: float, operators: int, plan: Plan, move: Move | None, detour: float) -> None:
-        place = predicted * (1 + DETOUR * detour) * operators**FEWER
+    def _push(
+        self, predicted: float, operators: int, plan: Plan, move: Move | None, detour: float, pardoned: float = 0.0
+    ) -> None:
+        place = (predicted - pardoned) * (1 + DETOUR * detour) * operators**FEWER
         heapq.heappush(self._queue, (place, next(self._order), predicted, detour, plan, move))
 
     def _take(self, parent: Plan, move: Move | None) -> Plan | None:

@@ -110,6 +110,40 @@ def test_a_joint_move_that_gains_more_than_it_promised_is_followed():
     assert operator_count(finder.run(outputs).plans[0].outputs) == 2 + 2 * 3
 
 
+class WaitingCost(FakeCost):
+    """A product takes the time of reading its weights and a little more, whatever the number of its rows."""
+
+    def known(self, unit):
+        if unit.operator == "MatMul":
+            return 0.15 + 0.01 * self._builder.type(unit.args[1]).elements
+        return 0.02 * super().known(unit)
+
+
+def test_what_loses_everywhere_but_opens_the_way_goes_before_what_leads_nowhere():
+    """Products of joined rows, taken apart, lose a little; then those with rows of the same weights can be stacked."""
+    op = load_specs().builder()
+    texts = (
+        RULES[0],
+        "MatMul(Concat(x, z; axis=-1), Concat(y, w; axis=-2)) = Add(MatMul(x, y), MatMul(z, w)) "
+        "where x[*b, m, k], z[*b, m, p], y[*b, k, n], w[*b, p, n]",
+        "Mul(x, Add(y, z)) = Add(Mul(x, y), Mul(x, z)) where x[*b], y[*b], z[*b]",
+    )
+    weights = op.Concat(tensor(Const, "u", 16, 16), tensor(Const, "v", 16, 16), axis=-2)
+    state, outputs = tensor(Var, "h", 1, 16), []
+    for step in range(6):
+        joined = op.Concat(tensor(Var, f"x{step}", 1, 16), state, axis=-1)
+        state = op.Relu(op.MatMul(joined, weights))
+        leading_nowhere = (tensor(Var, f"{name}{step}", 1, 2) for name in "abc")
+        first, second, third = leading_nowhere
+        outputs += [state, op.Mul(first, op.Add(second, third))]
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in texts)))
+    cost = WaitingCost(op)
+    finder = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits(expansions=6))
+    best = finder.run(tuple(outputs)).plans[0]
+    assert best.cost < 0.7 * cost.cost(tuple(outputs))
+    assert_same_values(op, tuple(outputs), best.outputs)
+
+
 def test_the_last_plan_is_the_original():
     outputs = towers(3, 1)
     _, result = search(outputs)
