@@ -31,7 +31,7 @@ class SearchLimits:
     budget: float = 60.0
     expansions: int = 2000
     patience: int = 60
-    least_patience: int = 12
+    least_patience: int = 8
     patience_work: int = 20_000
 
 
