@@ -31,6 +31,9 @@ from taso_opt.spec.builder import Builder
 MOST_AGAIN = 48
 """Kernels that are measured a second time at once."""
 
+DISTURBED = 1.2
+"""Two times of one kernel that differ by more are not both its own: something has disturbed the longer one."""
+
 Measure = Callable[[Sequence[Unit], Builder, UnitFinder, int], list[CostEntry]]
 
 
@@ -176,7 +179,8 @@ class CostModel:
         self._find_pace()
         entries = measure(missing, self._builder, self.finder, self._opset)
         if again:
-            entries = [entry for entry in entries if entry.seconds < self._known.get(entry.unit, 0.0)]
+            known = [(entry, self._known.get(entry.unit, math.inf)) for entry in entries]
+            entries = [replace(entry, seconds=_of_both(before, entry.seconds)) for entry, before in known]
         else:
             self._fresh.update(entry.unit for entry in entries)
         self._table.store(entries)
@@ -205,9 +209,9 @@ class CostModel:
     def measure_again(self, first: Sequence[Term], second: Sequence[Term]) -> float:
         """Measure again, all in one batch, the kernels in which two graphs differ most, if some were measured just now.
 
-        Whatever else a machine does makes a measurement longer, and kernels that were measured at different times may
-        differ by that alone: the shorter of both times counts. Answers by how many seconds the difference of the
-        graphs changed by it; 0 where nothing is new, so that costs from the table are taken as they are.
+        Kernels that were measured at different times may differ by that alone: the mean of both times counts, or the
+        shorter where the other was disturbed. Answers by how many seconds the difference of the graphs changed by it;
+        0 where nothing is new, so that costs from the table are taken as they are.
         """
         doubtful = self._doubtful(self._measured(first), self._measured(second))
         if self._fresh.isdisjoint(doubtful):
@@ -239,3 +243,9 @@ class CostModel:
         if known is None:
             known = self._work[unit.key] = multiplications(unit, self._builder)
         return known
+
+
+def _of_both(first: float, second: float) -> float:
+    """One time for a kernel that was measured twice."""
+    shorter, longer = sorted((first, second))
+    return shorter if longer > DISTURBED * shorter else (shorter + longer) / 2

@@ -151,7 +151,7 @@ class Neighbourhood:
         same = [one for one in around - dead if one not in images and self._is_used_beyond(one, around | dead)]
         same.sort(key=self._place.__getitem__)
         added = (*(images[old] for old in changed), *same)
-        born = self._built_on(added)[1] | around
+        born = self._built_on(added, around)[1]
         dead |= around
         removed = (*(old for old in changed if old in dead), *same)
         roots = [*((old, images[old]) for old in changed), *((one, one) for one in same)]
@@ -167,14 +167,17 @@ class Neighbourhood:
     def _is_used_beyond(self, term: Term, around: frozenset[Term]) -> bool:
         return term in self._outputs or not around.issuperset(self._users[term])
 
-    def _built_on(self, added: Iterable[Term]) -> tuple[set[Term], set[Term]]:
-        """The present terms that the added ones are built on, and the new ones among and below these."""
+    def _built_on(self, added: Iterable[Term], above: Collection[Term] = ()) -> tuple[set[Term], set[Term]]:
+        """The present terms that the added ones are built on, and the new ones among and below these.
+
+        Present terms that are `above` the boundary are taken for new.
+        """
         present: set[Term] = set()
         new: set[Term] = set()
         stack = list(added)
         while stack:
             term = stack.pop()
-            if term in self._present:
+            if term in self._present and term not in above:
                 present.add(term)
             elif term not in new:
                 new.add(term)

@@ -100,7 +100,26 @@ class WarmingUp:
         return []
 
 
-def test_kernels_in_which_two_graphs_differ_are_measured_again_once_and_the_shorter_time_counts(table):
+class Settling(WarmingUp):
+    """Measures 2 s at first and then a tenth of a second less."""
+
+    def measure(self, units, builder, finder, opset):
+        seconds = 1.9 if self.asked else 2.0
+        self.asked += [unit.key for unit in units]
+        return [CostEntry(self.place, unit.key, seconds, 0.0, 1) for unit in units]
+
+
+def test_the_mean_of_two_times_that_differ_little_counts(table):
+    op = load_specs().builder()
+    x, measurer = tensor(Var, "x", 4), Settling()
+    first, second = [op.Tanh(op.Relu(x))], [op.Sigmoid(op.Relu(x))]
+    model = CostModel(op, table, measurer, opset=17)
+    model.prepare([*model.units(first), *model.units(second)])
+    assert model.measure_again(first, second) == pytest.approx(0.0)
+    assert model.cost(first) == model.cost(second) == pytest.approx(2.0 + 1.95)
+
+
+def test_kernels_in_which_two_graphs_differ_are_measured_again_once_and_of_two_far_apart_the_shorter_counts(table):
     op = load_specs().builder()
     x = tensor(Var, "x", 4)
     first, second, measurer = [op.Tanh(op.Relu(x))], [op.Sigmoid(op.Relu(x))], WarmingUp()

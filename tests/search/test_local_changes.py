@@ -66,3 +66,18 @@ def test_the_change_of_cost_of_every_step_is_that_of_the_whole_graph(op):
         assert local == cost(changed) - cost(outputs), step
         judged.add(step.rule.rule)
     assert len(judged) == 5  # one rule in both directions
+
+
+def test_operators_that_the_runtime_executes_together_count_as_saved_when_they_go():
+    op = load_specs().builder()
+    x = Var("x", TensorType("float32", (4,)))
+    first = op.Relu(x)
+    second = op.Tanh(first)
+    last = op.Neg(second)
+    outputs = (op.Exp(last), op.Sqrt(second))
+    here = Neighbourhood(outputs, [frozenset((first, second, last))])
+    whole = here.local_change((), ((last, op.Sigmoid(x)),))
+    assert (whole.saved, whole.born) == (0, {op.Sigmoid(x), first, second})
+    here = Neighbourhood(outputs[:1], [frozenset((first, second, last))])
+    whole = here.local_change((), ((last, op.Sigmoid(x)),))
+    assert (whole.saved, whole.born) == (2, {op.Sigmoid(x)})
