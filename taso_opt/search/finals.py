@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError
 from taso_opt.runtime import (
@@ -22,6 +23,10 @@ TOO_SLOW = "a candidate was measured slower than the original"
 HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
 FINAL_LIMIT_S = 8.0
 """Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
+
+UNDECIDED_GAIN = 1.02
+LONG_ROUNDS, LONG_RECREATIONS, LONG_LIMIT_S = 60, 10, 24.0
+"""Where a gain of so much is measured and noise may explain it, a second measurement of this length decides alone."""
 
 GRACE_S = 120.0
 """For loading models and for the one round that is always run, beyond these limits."""
@@ -134,13 +139,13 @@ def hold_finals(
         if objections:
             dropped.append(objections[0])
             continue
-        heard("timing the fastest candidate in turns with the original")
-        latency = _final(process, original, candidates[number], trial)
+        judge = partial(standard.is_met, number) if champion is None else standard.keeps
+        latency = _final(process, original, candidates[number], trial, judge, heard)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
             continue
-        won = standard.is_met(number, latency, found) if champion is None else standard.keeps(latency, found)
+        won = judge(latency, found)
         finalist = Finalist(number, agreed, latency, found, won)
         if won or standard.latency > 0:  # where latency counts nothing, the next gets its chance
             return Finals(finalist, tuple(dropped))
@@ -153,9 +158,24 @@ def _mismatch(number: int, agreed: Agreement) -> MismatchError:
     return MismatchError(message, FailedCheck(number, agreed))
 
 
-def _final(process: RuntimeProcess, original: Model, candidate: Model, trial: Trial) -> LatencyComparison:
+def _final(
+    process: RuntimeProcess,
+    original: Model,
+    candidate: Model,
+    trial: Trial,
+    judge: Callable[[LatencyComparison, Contestant], bool],
+    heard: Callable[[str], None],
+) -> LatencyComparison:
+    """The candidate in turns with the original; where it is ahead and noise may explain it, once more for longer."""
+    heard("timing the fastest candidate in turns with the original")
     request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=FINAL_LIMIT_S)
-    return _timed(process, request)
+    latency = _timed(process, request)
+    (found,) = latency.candidates
+    if isinstance(found, Failed) or judge(latency, found) or latency.corrected(found) < UNDECIDED_GAIN:
+        return latency
+    heard("timing it once more for longer, since noise may explain the gain")
+    longer = replace(request, rounds=LONG_ROUNDS, recreations=LONG_RECREATIONS, time_limit_s=LONG_LIMIT_S)
+    return _timed(process, longer)
 
 
 def _counted(candidates: int) -> str:
