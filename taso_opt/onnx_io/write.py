@@ -67,8 +67,10 @@ def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], 
         return known[term]
 
     def writable(term: Term) -> bool:
-        if not isinstance(term, Apply) or term.operator == OPAQUE or term in constant:
+        if not isinstance(term, Apply) or term.operator == OPAQUE:
             return True
+        if term in constant:  # a weight repeated up to a size that only a run knows cannot be computed ahead of time
+            return all(kind.is_static for kind in maker.types(term))
         return spelled(maker, term, model.opset, model.number) is not None
 
     return test

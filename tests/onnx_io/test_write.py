@@ -364,6 +364,16 @@ def test_what_cannot_be_spelled_is_known_beforehand(read):
     assert not can_write(op.Relu(crossed))
 
 
+def test_a_weight_repeated_up_to_a_size_that_is_not_known_cannot_be_written(read):
+    model = read(HEAD + "g (float[N,4] x) => (float[N,4] y) { y = Add(x, w) }", {"w": (1, 4)})
+    op = model.builder
+    x, w = term_of(model, "x"), term_of(model, "w")
+    n, _ = op.type(x).shape
+    can_write = spellable(model)
+    assert not can_write(op.Add(x, op.Expand(w, shape=(n, 4))))
+    assert can_write(op.Add(x, op.Expand(w, shape=(1, 4))))
+
+
 def test_a_graph_of_another_type_is_an_internal_error(read):
     model = read(HEAD + "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }")
     op = model.builder
