@@ -50,7 +50,7 @@ class Row:
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--threads", default=1, show_default=True)
-@click.option("--budget", default=60.0, show_default=True, help="Seconds for each search.")
+@click.option("--budget", default=40.0, show_default=True, help="Seconds for each search.")
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
 def main(names: Sequence[str], threads: int, budget: float, output: Path) -> None:
     """Measure the models named, or all of them, and write the table."""

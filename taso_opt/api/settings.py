@@ -28,7 +28,7 @@ class OptimizeSettings:
     device: str = "auto"
     runtime: str = ONNXRUNTIME
     threads: int = 1
-    budget: float = 60.0
+    budget: float = 40.0
     alpha: float = 1.05
     objective: str = "latency"
     memory_limit: int | None = None

@@ -28,7 +28,7 @@ class SearchLimits:
     Only `budget` is in seconds, and what it cuts is reported as cut by it.
     """
 
-    budget: float = 60.0
+    budget: float = 40.0
     expansions: int = 2000
     patience: int = 60
     least_patience: int = 8
