@@ -179,8 +179,8 @@ class CostModel:
         self._find_pace()
         entries = measure(missing, self._builder, self.finder, self._opset)
         if again:
-            known = [(entry, self._known.get(entry.unit, math.inf)) for entry in entries]
-            entries = [replace(entry, seconds=_of_both(before, entry.seconds)) for entry, before in known]
+            twice = [entry for entry in entries if entry.unit in self._known]
+            entries = [replace(entry, seconds=_of_both(self._known[entry.unit], entry.seconds)) for entry in twice]
         else:
             self._fresh.update(entry.unit for entry in entries)
         self._table.store(entries)
