@@ -28,6 +28,8 @@ UNDECIDED_GAIN = 1.02
 LONG_ROUNDS, LONG_RECREATIONS, LONG_LIMIT_S = 60, 10, 24.0
 """Where a gain of so much is measured and noise may explain it, a second measurement of this length decides alone."""
 
+Judge = Callable[[LatencyComparison, Contestant], bool]
+
 GRACE_S = 120.0
 """For loading models and for the one round that is always run, beyond these limits."""
 
@@ -140,12 +142,11 @@ def hold_finals(
             dropped.append(objections[0])
             continue
         judge = partial(standard.is_met, number) if champion is None else standard.keeps
-        latency = _final(process, original, candidates[number], trial, judge, heard)
+        latency, won = _final(process, original, candidates[number], trial, judge, heard)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
             continue
-        won = judge(latency, found)
         finalist = Finalist(number, agreed, latency, found, won)
         if won or standard.latency > 0:  # where latency counts nothing, the next gets its chance
             return Finals(finalist, tuple(dropped))
@@ -163,19 +164,25 @@ def _final(
     original: Model,
     candidate: Model,
     trial: Trial,
-    judge: Callable[[LatencyComparison, Contestant], bool],
+    judge: Judge,
     heard: Callable[[str], None],
-) -> LatencyComparison:
-    """The candidate in turns with the original; where it is ahead and noise may explain it, once more for longer."""
+) -> tuple[LatencyComparison, bool]:
+    """The candidate in turns with the original, for longer where noise may explain that it is ahead; whether it won."""
     heard("timing the fastest candidate in turns with the original")
     request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=FINAL_LIMIT_S)
-    latency = _timed(process, request)
+    latency, won = _judged(process, request, judge)
     (found,) = latency.candidates
-    if isinstance(found, Failed) or judge(latency, found) or latency.corrected(found) < UNDECIDED_GAIN:
-        return latency
+    if won or isinstance(found, Failed) or latency.corrected(found) < UNDECIDED_GAIN:
+        return latency, won
     heard("timing it once more for longer, since noise may explain the gain")
     longer = replace(request, rounds=LONG_ROUNDS, recreations=LONG_RECREATIONS, time_limit_s=LONG_LIMIT_S)
-    return _timed(process, longer)
+    return _judged(process, longer, judge)
+
+
+def _judged(process: RuntimeProcess, request: CompareLatency, judge: Judge) -> tuple[LatencyComparison, bool]:
+    latency = _timed(process, request)
+    (found,) = latency.candidates
+    return latency, isinstance(found, Contestant) and judge(latency, found)
 
 
 def _counted(candidates: int) -> str:
