@@ -146,12 +146,9 @@ class BacktrackingSearch:
                     kept.add(simple)
                     self._push(simple.cost, operator_count(simple.outputs), simple, None, 0)
         operators = operator_count(plan.outputs)
-        together = set(joint)
-        for move, length in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
+        for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
-                # What is done everywhere leads far, and there is little of it: its loss does not make it wait.
-                loss = max(move.change, 0.0) if move in together else 0.0
-                self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, loss)
+                self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, pardoned)
         return len(here.terms) + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
@@ -233,18 +230,19 @@ class BacktrackingSearch:
         return sum(self._cost.known(unit) or 0.0 for unit in units)
 
 
-def _lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -> Iterator[tuple[Move, float]]:
-    """The moves, with how long a detour each is where it does not pay at once.
+def _lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -> Iterator[tuple[Move, float, float]]:
+    """The moves, with how long a detour each is where it does not pay at once, and the loss that it need not wait for.
 
-    What only swaps operators for others of nearly the same cost, as Relu for Max, opens no way.
+    What only swaps operators for others of nearly the same cost, as Relu for Max, opens no way. What is done everywhere
+    leads far, and there is little of it.
     """
     for move in joint:
         swaps = move.saved == 0 and 0 < abs(move.change) < meaningful
-        yield move, 1 if swaps else JOINT
+        yield move, 1 if swaps else JOINT, max(move.change, 0.0)
     places: Counter[int] = Counter()
     for move in single:
         rule = id(move.steps[0].rule)
-        yield move, 1 + ANOTHER_PLACE * places[rule]
+        yield move, 1 + ANOTHER_PLACE * places[rule], 0.0
         places[rule] += 1
 
 

@@ -58,6 +58,10 @@ class Standard:
         surely = min(latency.speedup(found).low, latency.corrected(found) / latency.noise)
         return self.score(number, surely) < self.latency + self.original
 
+    def is_open(self, number: int, latency: LatencyComparison, found: Contestant) -> bool:
+        """Whether a candidate would be clearly better than the original if the measured speed-up were its own."""
+        return self.score(number, latency.corrected(found) / UNDECIDED_GAIN) < self.latency + self.original
+
     def keeps(self, latency: LatencyComparison, found: Contestant) -> bool:
         """Whether a candidate that has won before may stay the winner."""
         return self.allow_slower or not is_behind(latency, found)
@@ -141,8 +145,8 @@ def hold_finals(
         if objections:
             dropped.append(objections[0])
             continue
-        judge = partial(standard.is_met, number) if champion is None else standard.keeps
-        latency, won = _final(process, original, candidates[number], trial, judge, heard)
+        judges = _judges(standard, number, champion)
+        latency, won = _final(process, original, candidates[number], trial, judges, heard)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
@@ -164,19 +168,26 @@ def _final(
     original: Model,
     candidate: Model,
     trial: Trial,
-    judge: Judge,
+    judges: tuple[Judge, Judge],
     heard: Callable[[str], None],
 ) -> tuple[LatencyComparison, bool]:
     """The candidate in turns with the original, for longer where noise may explain that it is ahead; whether it won."""
+    judge, is_open = judges
     heard("timing the fastest candidate in turns with the original")
     request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=FINAL_LIMIT_S)
     latency, won = _judged(process, request, judge)
     (found,) = latency.candidates
-    if won or isinstance(found, Failed) or latency.corrected(found) < UNDECIDED_GAIN:
+    if won or isinstance(found, Failed) or not is_open(latency, found):
         return latency, won
     heard("timing it once more for longer, since noise may explain the gain")
     longer = replace(request, rounds=LONG_ROUNDS, recreations=LONG_RECREATIONS, time_limit_s=LONG_LIMIT_S)
     return _judged(process, longer, judge)
+
+
+def _judges(standard: Standard, number: int, champion: int | None) -> tuple[Judge, Judge]:
+    """What tells whether a candidate has won, and whether it may yet where it has not."""
+    has_won = partial(standard.is_met, number) if champion is None else standard.keeps
+    return has_won, partial(standard.is_open, number)
 
 
 def _judged(process: RuntimeProcess, request: CompareLatency, judge: Judge) -> tuple[LatencyComparison, bool]:

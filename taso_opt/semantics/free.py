@@ -87,6 +87,8 @@ class FreeArrays(FloatArrays):
 
 def _among(known: Array, x: Array) -> Array:
     """Which elements are among sorted ones."""
+    if not len(known):
+        return np.zeros(x.shape, bool)
     places = np.searchsorted(known, x)
     return np.asarray(known[np.minimum(places, len(known) - 1)] == x)
 

@@ -52,3 +52,11 @@ def test_a_champion_stays_unless_it_is_behind():
     assert FASTEST.keeps(*measured(0.99, 0.97, 1.01))
     assert not FASTEST.keeps(*measured(0.95, 0.93, 0.97))
     assert FASTEST.keeps(*measured(0.95, 0.93, 0.97, noise=0.2)), "the original is as far behind itself"
+
+
+def test_what_would_lose_at_the_measured_speed_too_is_not_open():
+    mix = Standard(latency=1.0, rest=(0.2,), original=0.1)
+    assert FASTEST.is_open(0, *measured(1.10, 0.99, 1.20))
+    assert not FASTEST.is_open(0, *measured(1.01, 0.99, 1.03))
+    assert mix.is_open(0, *measured(1.20, 0.99, 1.40))
+    assert not mix.is_open(0, *measured(1.10, 0.99, 1.20)), "9% faster, but 10% lost otherwise"
