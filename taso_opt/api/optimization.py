@@ -54,6 +54,9 @@ from taso_opt.spec import load_specs
 NOISE_SHARE = 0.01
 """Of the original's cost: by how much a predicted gain may move when the costs behind it are measured again."""
 
+DOUBTFUL = 0.25
+"""Of the gain itself: where less of it was noise, the plans are only priced anew, and not searched for once more."""
+
 NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
 ONLY_PASSES = "no rewriting by rules is predicted to be faster, and what a clean-up gains is measured, not predicted"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
@@ -129,6 +132,8 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
                 space = model.builder, rewriter, costs.oracle, spellable(model)
                 result = BacktrackingSearch(*space, settings.alpha, limits).run(outputs, report)
                 found = result if found is None else result.after(found)
+            costs = Costs.of(job.goal, latency, bound, outputs)
+            found = found.priced(costs.oracle.cost)
         predicted = latency.cost(model.graph.outputs), latency.cost(found.plans[0].outputs)
     if found.stopped_by == "interrupt":
         job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")
@@ -136,11 +141,12 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
 
 
 def _rests_on_noise(found: SearchResult, latency: CostModel, outputs: tuple[Term, ...], end: float) -> bool:
-    """Whether the gain of the best plan is another one when its costs are measured again, and a new search has time."""
+    """Whether much of the best plan's gain goes when its costs are measured again, and a new search has time."""
     if found.stopped_by in ("interrupt", "budget") or time.monotonic() > end:
         return False
-    moved = latency.measure_again(outputs, found.plans[0].outputs)
-    return moved > NOISE_SHARE * latency.cost(outputs)
+    best = found.plans[0].outputs
+    moved, cost = latency.measure_again(outputs, best), latency.cost(outputs)
+    return moved > max(NOISE_SHARE * cost, DOUBTFUL * (cost - latency.cost(best)))
 
 
 def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:

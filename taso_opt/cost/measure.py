@@ -81,7 +81,7 @@ NEAREST_CACHE = 1 << 16
 
 READ_SIDE = 512
 READ_BYTES = 4 * READ_SIDE**2
-READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 4, 8, 16, 24, 32))
+READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 2, 4, 8, 16, 24, 32))
 
 IR_VERSION = 8
 ITEM_BYTES = {"float32": 4, "float64": 8}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 from typing import Generic, TypeAlias, TypeVar
 
 from taso_opt.core.term import Apply, Const, Item, Term, Var
@@ -25,11 +27,13 @@ class RuleIndex(Generic[R]):
 
     def __init__(self, entries: Iterable[R], pattern: Callable[[R], Pattern]) -> None:
         self._pattern = pattern
-        self._by_head: dict[str, list[R]] = {}
+        self._bits: dict[str, int] = {}
+        self._by_head: dict[str, list[tuple[R, int]]] = {}
         for entry in entries:
             root = head(pattern(entry))
             if root is not None:
-                self._by_head.setdefault(root, []).append(entry)
+                asked = self._set(asked_operators(pattern(entry), DEPTH))
+                self._by_head.setdefault(root, []).append((entry, asked))
         self._found: dict[Outline, tuple[R, ...]] = {}
         self._outlines: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
 
@@ -38,14 +42,19 @@ class RuleIndex(Generic[R]):
         outline = self._outline(term, DEPTH)
         found = self._found.get(outline)
         if found is None:
-            entries = self._by_head.get(outline[0], ())
+            missing = ~self._set(_operators(outline))
+            entries = [entry for entry, asked in self._by_head.get(outline[0], ()) if not asked & missing]
             found = tuple(entry for entry in entries if may_fit(self._pattern(entry), outline, DEPTH))
             self._found[outline] = found
         return found
 
     def of_operator(self, term: Term) -> Sequence[R]:
         """The entries whose pattern begins with the operator of the term, whatever stands below."""
-        return self._by_head.get(self._outline(term, 1)[0], ())
+        return [entry for entry, _ in self._by_head.get(self._outline(term, 1)[0], ())]
+
+    def _set(self, operators: Iterable[str]) -> int:
+        """Operators as the bits of a number."""
+        return reduce(or_, (self._bits.setdefault(name, 1 << len(self._bits)) for name in operators), 0)
 
     def _outline(self, term: Term, depth: int) -> Outline:
         known = self._outlines[depth].get(term)
@@ -64,6 +73,30 @@ class RuleIndex(Generic[R]):
                 return "Item", ((self._outline(inner, depth - 1),) if depth > 1 else ())
             case Apply(operator, args):
                 return operator, (tuple(self._outline(argument, depth - 1) for argument in args) if depth > 1 else ())
+
+
+def asked_operators(pattern: Pattern, depth: int) -> Iterator[str]:
+    """The operators that a pattern asks for within so many levels of an outline, however often and wherever."""
+    root = head(pattern)
+    if depth == 0 or root is None or isinstance(pattern, Fold):
+        return
+    yield root
+    match pattern:
+        case Application(_, args):
+            for argument in args:
+                yield from asked_operators(argument, depth - 1)
+        case Join(inner) | Output(inner):
+            yield from asked_operators(inner, depth - 1)
+        case Part(inner) if depth > 1:
+            yield "Split"
+            yield from asked_operators(inner, depth - 2)
+
+
+def _operators(outline: Outline) -> Iterator[str]:
+    operator, below = outline
+    yield operator
+    for one in below:
+        yield from _operators(one)
 
 
 def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:

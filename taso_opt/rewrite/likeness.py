@@ -11,12 +11,15 @@ from typing import Any, Generic, TypeVar
 
 from taso_opt.core.condition import ANY
 from taso_opt.core.term import Apply, Item, Term, children
+from taso_opt.rewrite.below import OperatorsBelow
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.pattern import Application, Output, Pattern, Variable
 from taso_opt.spec.builder import Builder
 
 DEPTH = 4
 """Levels of operators and operands that two terms must have in common; sources of rules are seldom deeper."""
+
+TOLD = (0, 0)
 
 R = TypeVar("R")
 
@@ -57,27 +60,30 @@ class LikeIndex(Generic[R]):
         pattern: Callable[[R], Pattern],
         fits: Callable[[R, Term], bool],
         likeness: Likeness,
+        below: OperatorsBelow,
     ) -> None:
         """`fits` tells whether the pattern of an entry fits a term."""
-        self._index, self._pattern, self._fits, self._likeness = index, pattern, fits, likeness
-        self._found: dict[int, tuple[R, ...]] = {}
-        self._told: dict[int, bool] = {}
+        self._index, self._pattern, self._fits = index, pattern, fits
+        self._likeness, self._below = likeness, below
+        self._found: dict[int, tuple[tuple[R, tuple[int, int]], ...]] = {}
+        self._asked: dict[int, tuple[int, int]] = {}
 
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries that fit the term, and those that have to be tried because looks do not tell."""
         number = self._likeness.number(term)
         found = self._found.get(number)
         if found is None:
-            entries = self._index.candidates(term)
-            found = tuple(one for one in entries if not self._is_told(one) or self._fits(one, term))
+            entries = [(one, self._asks(one)) for one in self._index.candidates(term)]
+            found = tuple((one, asked) for one, asked in entries if asked != TOLD or self._fits(one, term))
             self._found[number] = found
-        return found
+        return tuple(one for one, asked in found if asked == TOLD or self._below.may_hold(asked, term))
 
-    def _is_told(self, entry: R) -> bool:
+    def _asks(self, entry: R) -> tuple[int, int]:
+        """What must be below a term for an entry to be tried; `TOLD` where looks tell whether it fits."""
         pattern = self._pattern(entry)
-        known = self._told.get(id(pattern))  # the entries keep their patterns alive
+        known = self._asked.get(id(pattern))  # the entries keep their patterns alive
         if known is None:
-            known = self._told[id(pattern)] = is_told_by_looks(pattern)
+            known = self._asked[id(pattern)] = TOLD if is_told_by_looks(pattern) else self._below.asked(pattern)
         return known
 
 

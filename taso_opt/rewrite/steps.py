@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Const, Item, Term, children
+from taso_opt.core.term import Apply, Const, Term, children
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
+from taso_opt.rewrite.below import OperatorsBelow
+from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, element_pattern, fitting, joined
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import LikeIndex, Likeness
-from taso_opt.rewrite.match import Binding, Matcher, ValueOf, Within, literal_within
-from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable, joined_axis
+from taso_opt.rewrite.match import Matcher, ValueOf, Within, literal_within
+from taso_opt.rewrite.merges import Merges
+from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
 from taso_opt.rewrite.sums import sums
+from taso_opt.rewrite.views import Views, is_seen_in_views
 from taso_opt.spec.builder import Builder
-
-MAX_BINDINGS = 16
-"""How many ways of fitting one rule to one term are looked at; commutative operands multiply them."""
 
 MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
-
-_Entry: TypeAlias = tuple[CompiledRule, Matcher]
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,6 @@ class Step:
     def mapping(self) -> dict[Term, Term]:
         """The replacements as a dictionary."""
         return dict(self.replacements)
-
-
-@dataclass(frozen=True)
-class _Element:
-    """One term that fits the source of a merge, with what it shares with its siblings."""
-
-    term: Term
-    binding: Binding
-    shared: tuple[tuple[str, Any], ...]
-    part: int | None
 
 
 class Rewriter:
@@ -69,27 +58,31 @@ class Rewriter:
         matchers = [
             (rule, Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
         ]
-        likeness = self._likeness = Likeness(builder, self.is_constant)
-
-        def index(entries: Iterable[_Entry], pattern: Callable[[_Entry], Pattern]) -> LikeIndex[_Entry]:
-            def fits(entry: _Entry, term: Term) -> bool:
-                return any(True for _ in entry[1].match(pattern(entry), term))
-
-            return LikeIndex(RuleIndex(entries, pattern), pattern, fits, likeness)
-
         single = [(rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds]
         merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
+        self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
+        self._views = Views(builder, self.is_constant)
         self._by_operator = RuleIndex(single, _source), RuleIndex(merging, _source)
-        self._single, self._merging = index(single, _source), index(merging, _operand)
-        self._undoing = index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
-        self._folding = index((entry for entry in matchers if entry[0].folds), _operand)
+        self._seen, self._deep = self._parted(single, _source)
+        self._merges = Merges(builder, self.is_constant, self._views, *self._parted(merging, element_pattern))
+        self._undoing = self._index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
+        self._folding = self._index((entry for entry in matchers if entry[0].folds), element_pattern)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
+        self._viewed: dict[tuple[Hashable, ...], tuple[tuple[Term, ...], tuple[Step, ...]]] = {}
         self._undone: dict[Term, Step | None] = {}
-        self._elements: dict[Term, tuple[tuple[CompiledRule, _Element], ...]] = {}
-        self._merges: dict[tuple[int, tuple[Term, ...]], Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
         self._constant: dict[Term, bool] = {}
-        self._places: dict[Term, tuple[int, int]] = {}
+
+    def _index(self, entries: Iterable[Entry], pattern: Callable[[Entry], Pattern]) -> LikeIndex[Entry]:
+        def fits(entry: Entry, term: Term) -> bool:
+            return any(True for _ in entry[1].match(pattern(entry), term))
+
+        return LikeIndex(RuleIndex(entries, pattern), pattern, fits, self._likeness, self._below)
+
+    def _parted(self, entries: Sequence[Entry], pattern: Callable[[Entry], Pattern]) -> list[LikeIndex[Entry]]:
+        """The rules that see no more of a term than its view, and the others."""
+        parts = ([one for one in entries if is_seen_in_views(pattern(one)) == seen] for seen in (True, False))
+        return [self._index(part, pattern) for part in parts]
 
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only, so that it costs nothing at run time."""
@@ -138,7 +131,7 @@ class Rewriter:
             yield from self.rewrites(term)
         for whole, operands in sums(self._builder, live):
             yield from self.sum_rewrites(whole, operands)
-        yield from self._merge_steps(terms, live)
+        yield from (Step(rule, pairs) for rule, pairs in self._merges.all(terms, live))
 
     def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
         """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""
@@ -157,9 +150,27 @@ class Rewriter:
         """Every way to replace this one term."""
         known = self._rewrites.get(term)
         if known is None:
-            known = tuple(self._single_steps(term, self._single))
-            self._rewrites[term] = known
+            found: dict[Term, Step] = {}
+            for step in (*self._viewed_steps(term), *self._single_steps(term, self._deep)):
+                found.setdefault(step.replacements[0][1], step)
+            known = self._rewrites[term] = tuple(found.values())
         return known
+
+    def _viewed_steps(self, term: Term) -> Iterator[Step]:
+        """The steps by rules that see no more of a term than its view, found once for all terms of one view."""
+        if self._views.is_leaf(term):
+            return
+        view = self._views.view(term)
+        if view.nodes not in self._viewed:
+            alike, stand_ins = self._views.over_stand_ins(term, view.leaves)
+            self._viewed[view.nodes] = stand_ins, tuple(self._single_steps(alike, self._seen))
+        stand_ins, steps = self._viewed[view.nodes]
+        images = dict(zip(stand_ins, view.leaves, strict=True))
+        for step in steps:
+            ((_, target),) = step.replacements
+            new = self._views.replaced(target, images)
+            if new is not term:
+                yield Step(step.rule, ((term, new),))
 
     def undone(self, term: Term) -> Step | None:
         """The step that leaves a part of a term only, as where all parts of a split are joined; None if none does."""
@@ -167,7 +178,7 @@ class Rewriter:
             self._undone[term] = next(self._single_steps(term, self._undoing), None)
         return self._undone[term]
 
-    def _single_steps(self, term: Term, index: LikeIndex[_Entry]) -> Iterator[Step]:
+    def _single_steps(self, term: Term, index: LikeIndex[Entry]) -> Iterator[Step]:
         seen = {term}
         for rule, matcher in index.candidates(term):
             for tried, binding in enumerate(matcher.match(rule.source, term)):
@@ -183,16 +194,16 @@ class Rewriter:
 
     def _fold_steps(self, root: Apply, operands: tuple[Term, ...]) -> Iterator[Step]:
         """Every way to join those operands of a sum that a rule fits and that have in common what it shares."""
-        groups: dict[tuple[int, Any], tuple[CompiledRule, dict[int, _Element]]] = {}
+        groups: dict[tuple[int, Any], tuple[CompiledRule, dict[int, Element]]] = {}
         for at, operand in enumerate(operands):
             if self.is_constant(operand):
                 continue
-            for rule, element in self._fitting(self._folding.candidates(operand), operand):
+            for rule, element in fitting(self._folding.candidates(operand), operand):
                 if isinstance(rule.source, Fold) and rule.source.operator == root.operator:
                     _, members = groups.setdefault((id(rule), element.shared), (rule, {}))
                     members.setdefault(at, element)
         for rule, members in groups.values():
-            targets = self._joined(rule, list(members.values())) if len(members) > 1 else None
+            targets = joined(self._builder, rule, list(members.values())) if len(members) > 1 else None
             if targets is not None:
                 others = [operand for at, operand in enumerate(operands) if at not in members]
                 yield from self._regrouped(rule, root, (*targets, *others))
@@ -218,174 +229,6 @@ class Rewriter:
         if new is not root and self._builder.types(new) == self._builder.types(root):
             yield Step(rule, ((root, new),))
 
-    def _merge_steps(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
-        groups: dict[tuple[int, Any], tuple[CompiledRule, list[_Element]]] = {}
-        for term in live:
-            for rule, element in self._elements_of(term):
-                _, members = groups.setdefault((id(rule), element.shared), (rule, []))
-                if not members or members[-1].term is not term:
-                    members.append(element)
-        candidates = [(rule, members) for rule, members in groups.values() if len(members) > 1]
-        needs = _Dependencies(terms, (element.term for _, members in candidates for element in members))
-        for rule, members in candidates:
-            for siblings in self._siblings(members, needs):
-                step = self._merge(rule, siblings)
-                if step is not None:
-                    yield step
 
-    def _siblings(self, members: list[_Element], needs: _Dependencies) -> Iterator[list[_Element]]:
-        if members[0].part is None:
-            yield from map(self._in_order, needs.antichains(members))
-            return
-        parts = _all_parts(members)
-        if parts is not None:
-            yield parts
-
-    def _in_order(self, siblings: list[_Element]) -> list[_Element]:
-        """Siblings in the order of what they do not share: of parts of a split, of inputs, of weights.
-
-        The order does not depend on where the siblings stand, so that merges at several places join the same operands
-        in the same order, and joining the parts of a split undoes it.
-        """
-        return sorted(siblings, key=lambda element: [self._place(term) for term in _private_terms(element)])
-
-    def _place(self, term: Term) -> tuple[int, int, bytes]:
-        """How high a term stands, the place of the part or input that it descends from, and the term itself for ties.
-
-        The steps of an unrolled recurrence stand the higher the later they are.
-        """
-        stack = [] if term in self._places else [term]
-        while stack:
-            top = stack[-1]
-            below = [child for child in children(top) if not self.is_constant(child)]
-            missing = [child for child in below if child not in self._places]
-            if missing:
-                stack.extend(missing)
-                continue
-            height = 1 + max((self._places[child][0] for child in below), default=0)
-            origin = max((self._places[child][1] for child in below), default=len(self._places))
-            self._places[stack.pop()] = height, top.index if isinstance(top, Item) else origin
-        return *self._places[term], term.digest
-
-    def _elements_of(self, term: Term) -> tuple[tuple[CompiledRule, _Element], ...]:
-        known = self._elements.get(term)
-        if known is None:
-            known = tuple(self._find_elements(term))
-            self._elements[term] = known
-        return known
-
-    def _find_elements(self, term: Term) -> Iterator[tuple[CompiledRule, _Element]]:
-        for rule, element in self._fitting(self._merging.candidates(term), term):
-            if any(isinstance(value, Term) for _, value in element.shared):
-                yield rule, element
-            elif (part := _part_taken(rule, element)) is not None:
-                yield rule, part
-
-    def _fitting(
-        self, candidates: Iterable[tuple[CompiledRule, Matcher]], term: Term
-    ) -> Iterator[tuple[CompiledRule, _Element]]:
-        """The rules of which an element fits the term, with what such terms must share to be siblings."""
-        for rule, matcher in candidates:
-            for tried, binding in enumerate(matcher.match(_operand((rule, matcher)), term)):
-                if tried == MAX_BINDINGS:
-                    break
-                shared = [(name, value) for name, value in binding.items() if not _is_private(name) and name != "#owed"]
-                yield rule, _Element(term, binding, tuple(sorted(shared, key=_name)), binding.get("#part@0"))
-
-    def _merge(self, rule: CompiledRule, siblings: Sequence[_Element]) -> Step | None:
-        place = id(rule), tuple(element.term for element in siblings)
-        if place not in self._merges:
-            self._merges[place] = self._merged(rule, siblings)
-        return self._merges[place]
-
-    def _merged(self, rule: CompiledRule, siblings: Sequence[_Element]) -> Step | None:
-        targets = self._joined(rule, siblings)
-        if targets is None:
-            return None
-        pairs = tuple((element.term, target) for element, target in zip(siblings, targets, strict=True))
-        if any(self._builder.types(old) != self._builder.types(new) or old is new for old, new in pairs):
-            return None
-        return Step(rule, pairs)
-
-    def _joined(self, rule: CompiledRule, elements: Sequence[_Element]) -> list[Term] | None:
-        """The targets of a rule for these elements taken together, None when they do not fit each other."""
-        binding: dict[str, Any] = dict(elements[0].shared)
-        for at, element in enumerate(elements):
-            for name, value in element.binding.items():
-                if _is_private(name):
-                    binding[f"{name[:-2]}@{at}"] = value
-        try:
-            return Instantiation(self._builder, rule, binding, len(elements)).targets()
-        except TypeMismatch:
-            return None
-
-
-class _Dependencies:
-    """Which of some marked terms each term needs, as bit masks over the marks."""
-
-    def __init__(self, terms: Sequence[Term], marked: Iterable[Term]) -> None:
-        self._bits = {term: 1 << at for at, term in enumerate(dict.fromkeys(marked))}
-        self._below: dict[Term, int] = {}
-        for term in terms:
-            mask = 0
-            for child in children(term):
-                mask |= self._below[child] | self._bits.get(child, 0)
-            self._below[term] = mask
-
-    def antichains(self, members: Sequence[_Element]) -> Iterator[list[_Element]]:
-        """Split siblings, given children before parents, into groups of which none needs another."""
-        groups: list[tuple[list[_Element], int]] = []
-        for element in members:
-            for at, (group, mask) in enumerate(groups):
-                if not self._below[element.term] & mask:
-                    group.append(element)
-                    groups[at] = group, mask | self._bits[element.term]
-                    break
-            else:
-                groups.append(([element], self._bits[element.term]))
-        return (group for group, _ in groups if len(group) > 1)
-
-
-def _part_taken(rule: CompiledRule, element: _Element) -> _Element | None:
-    """The element as one that shares a split: where its one operand is a part of it, along the axis of the merge.
-
-    A merge of any two activations leads nowhere; one of the activations of all parts of a split undoes the split.
-    """
-    private = _private_terms(element)
-    if len(private) != 1 or not isinstance(private[0], Item):
-        return None
-    split = private[0].term
-    if split.operator != "Split" or split.attribute("axis") != joined_axis(rule.target):
-        return None
-    shared = (*element.shared, ("#sizes", split.attribute("sizes")), ("#split", split))
-    return replace(element, shared=shared, part=private[0].index)
-
-
-def _all_parts(members: Sequence[_Element]) -> list[_Element] | None:
-    """The siblings that take the parts of one split, in order, when every part is there."""
-    parts = {element.part: element for element in members}
-    sizes = dict(members[0].shared)["#sizes"]
-    return [parts[at] for at in range(len(sizes))] if len(parts) == len(members) == len(sizes) else None
-
-
-def _private_terms(element: _Element) -> list[Term]:
-    private = [(name, value) for name, value in element.binding.items() if _is_private(name)]
-    return [value for _, value in sorted(private, key=_name) if hasattr(value, "digest")]
-
-
-def _operand(entry: tuple[CompiledRule, Matcher]) -> Pattern:
-    """The pattern of one element: an operand of a fold, or the whole source."""
-    source = entry[0].source
-    return source.inner if isinstance(source, Fold) else source
-
-
-def _source(entry: tuple[CompiledRule, Matcher]) -> Pattern:
+def _source(entry: Entry) -> Pattern:
     return entry[0].source
-
-
-def _is_private(name: str) -> bool:
-    return name.endswith("@0")
-
-
-def _name(entry: tuple[str, Any]) -> str:
-    return entry[0]

@@ -20,7 +20,7 @@ from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002
-"""Improvements of a smaller share are below what measurements tell apart and do not keep a search alive."""
+"""Improvements of a smaller share are below what measurements tell apart."""
 
 NOISE = 0.02
 """Measured costs of units differ by as much from one measurement to the next."""
@@ -120,9 +120,8 @@ class BacktrackingSearch:
             if plan.cost < parent.cost * (1 - MEANINGFUL_GAIN):
                 detour = 0
             # 2. Keep it when it is the best so far, of all or of its kind; drop it when alpha rules it out.
-            if plan.cost < kept.best.cost * (1 - MEANINGFUL_GAIN):
-                patience.renew()
             kept.add(plan)
+            patience.reached(kept.best.cost)
             if plan is not original and self._is_ruled_out(plan.cost, kept.best):
                 continue
             # 3. Queue every move from it under the cost it promises.

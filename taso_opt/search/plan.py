@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 from taso_opt.core.term import Term
 from taso_opt.rewrite.steps import Step
+
+WORTH_WAITING = 0.005
+"""By which share the best cost must fall for a search to wait as long once more."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class SearchLimits:
     expansions: int = 2000
     patience: int = 60
     least_patience: int = 8
-    patience_work: int = 20_000
+    patience_work: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ class SearchResult:
 
     def __iter__(self) -> Iterator[Plan]:
         return iter(self.plans)
+
+    def priced(self, cost: Callable[[tuple[Term, ...]], float]) -> SearchResult:
+        """The same by other costs: what is now no cheaper than the original graph falls out."""
+        *plans, original = (replace(plan, cost=cost(plan.outputs)) for plan in self.plans)
+        cheaper = sorted((plan for plan in plans if plan.cost < original.cost), key=lambda plan: plan.cost)
+        return replace(self, plans=(*cheaper, original))
 
     def after(self, earlier: SearchResult) -> SearchResult:
         """The same as the end of a longer search that began with an earlier one."""
@@ -125,6 +135,7 @@ class Patience:
         self._limits = limits
         self._started = time.monotonic()
         self._since = self._work = 0
+        self._standing = inf
         self.expanded = 0
         self.reason = "exhausted"
 
@@ -150,9 +161,11 @@ class Patience:
         """Note how many terms were looked at and how many moves judged."""
         self._work += amount
 
-    def renew(self) -> None:
-        """Note an improvement worth the name."""
-        self._since = self._work = 0
+    def reached(self, cost: float) -> None:
+        """Note the best cost so far; where it has fallen by enough, in one step or in several, all is counted anew."""
+        if cost < self._standing * (1 - WORTH_WAITING):
+            self._standing = cost
+            self._since = self._work = 0
 
     def exhausted(self) -> bool:
         """Whether a limit is reached; `reason` then names it."""

@@ -1,6 +1,8 @@
-"""A search that goes on after another counts from the beginning of the first."""
+"""A search that goes on after another counts from the beginning of the first; plans can be priced anew."""
 
-from taso_opt.search.plan import SearchPoint, SearchResult
+from taso_opt.core.term import Var
+from taso_opt.core.types import TensorType
+from taso_opt.search.plan import Plan, SearchPoint, SearchResult
 
 
 def result(explored, expanded, seconds):
@@ -12,3 +14,11 @@ def test_a_second_search_goes_on_counting_where_the_first_ended():
     both = result(5, 3, 2.0).after(result(7, 6, 4.0))
     assert (both.explored, both.expanded, both.seconds) == (12, 9, 6.0)
     assert both.history == (SearchPoint(4.0, 8, 6, 2.0), SearchPoint(6.0, 12, 9, 1.0))
+
+
+def test_plans_priced_anew_are_in_their_new_order_and_those_that_lose_fall_out():
+    graphs = [(Var(name, TensorType("float32", (1,))),) for name in ("first", "second", "third", "original")]
+    plans = tuple(Plan(graph, cost) for graph, cost in zip(graphs, (1.0, 2.0, 3.0, 4.0), strict=True))
+    costs = dict(zip(graphs, (6.0, 4.5, 2.5, 5.0), strict=True))
+    priced = SearchResult(plans, 4, 4, 1.0, "patience").priced(costs.__getitem__)
+    assert priced.plans == (Plan(graphs[2], 2.5), Plan(graphs[1], 4.5), Plan(graphs[3], 5.0))

@@ -43,7 +43,7 @@ def test_how_long_a_search_waits_for_a_gain_does_not_depend_on_the_clock(monkeyp
     patience.work(999)
     monkeypatch.setattr("time.monotonic", lambda: 105.0)
     assert not patience.exhausted()
-    patience.renew()
+    patience.reached(1.0)
     patience.spend()
     patience.work(999)
     assert not patience.exhausted()
@@ -55,4 +55,16 @@ def test_a_large_graph_does_not_end_a_search_before_the_least_patience():
         assert not patience.exhausted()
         patience.spend()
         patience.work(5000)
+    assert patience.exhausted()
+
+
+def test_small_gains_are_waited_for_once_more_when_they_add_up():
+    patience = Patience(SearchLimits(patience=2))
+    for cost in (1.0, 0.997, 0.994):
+        patience.reached(cost)
+        patience.spend()
+    assert not patience.exhausted()
+    for cost in (0.993, 0.992):
+        patience.reached(cost)
+        patience.spend()
     assert patience.exhausted()

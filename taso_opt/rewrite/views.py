@@ -1,0 +1,117 @@
+"""What rules see of a term: its upper operators, over leaves of which only the types matter.
+
+A step high up in a graph makes every term new that stands above it, and models repeat themselves: time steps, branches
+and heads. So what rules make of a term is found once for all terms of one view, over stand-ins for the leaves,
+and then said of each of them by putting its own leaves in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+from taso_opt.core.condition import ANY
+from taso_opt.core.term import Apply, Const, Item, Term, Var, children
+from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable
+from taso_opt.spec.builder import OPAQUE, Builder
+
+DEPTH = 2
+"""How many operators deep a view is; few rules look deeper."""
+
+
+class View(NamedTuple):
+    """The operators of a term down to its leaves, numbered, each with its operands; and the leaves."""
+
+    nodes: tuple[Hashable, ...]
+    leaves: tuple[Term, ...]
+
+
+class Views:
+    """Takes views of terms, and brings what is found over stand-ins back to the leaves of a term."""
+
+    def __init__(self, builder: Builder, is_constant: Callable[[Term], bool]) -> None:
+        self._builder, self._is_constant = builder, is_constant
+
+    def view(self, term: Term) -> View:
+        """The view of a term.
+
+        What stands at several places is one node. Constants of one element are themselves, since rules ask for their
+        values.
+        """
+        numbers: dict[Term, int] = {term: 0}
+        nodes: list[Hashable] = []
+        leaves: list[Term] = []
+        level = [term]
+        for depth in range(DEPTH + 1):
+            following: list[Term] = []
+            for top in level:
+                if depth == DEPTH or self.is_leaf(top):
+                    nodes.append((self._is_constant(top), self._builder.types(top)))
+                    leaves.append(top)
+                    continue
+                below = level if isinstance(top, Item) else following
+                operands: list[Term | int] = []
+                for child in children(top):
+                    if self._is_number(child):
+                        operands.append(child)
+                        continue
+                    if child not in numbers:
+                        numbers[child] = len(numbers)
+                        below.append(child)
+                    operands.append(numbers[child])
+                nodes.append((_own(top), *operands))
+            level = following
+        return View(tuple(nodes), tuple(leaves))
+
+    def over_stand_ins(self, term: Term, leaves: Sequence[Term]) -> tuple[Term, tuple[Term, ...]]:
+        """A term over variables and weights in place of its leaves, and these."""
+        stand_ins = tuple(self._stand_in(leaf, number) for number, leaf in enumerate(leaves))
+        return self.replaced(term, dict(zip(leaves, stand_ins, strict=True))), stand_ins
+
+    def replaced(self, term: Term, images: dict[Term, Term]) -> Term:
+        """A term with others for its leaves; notes the images of all that is between."""
+        known = images.get(term)
+        if known is None:
+            below = tuple(self.replaced(child, images) for child in children(term))
+            known = images[term] = self._builder.rebuild(term, below) if below else term
+        return known
+
+    def is_leaf(self, term: Term) -> bool:
+        """Whether rules see no operator at a term."""
+        applied = term.term if isinstance(term, Item) else term
+        return not isinstance(applied, Apply) or applied.operator == OPAQUE
+
+    def _stand_in(self, leaf: Term, number: int) -> Term:
+        return (Const if self._is_constant(leaf) else Var)(f"leaf {number}", self._builder.type(leaf))
+
+    def _is_number(self, term: Term) -> bool:
+        """Whether a term is a constant of one element, or of nobody knows how many."""
+        return self._is_constant(term) and any((kind.elements or 1) == 1 for kind in self._builder.types(term))
+
+
+def _own(term: Term) -> Hashable:
+    """What a node is beside its operands."""
+    return (term.operator, term.attributes) if isinstance(term, Apply) else term.index if isinstance(term, Item) else ""
+
+
+def is_seen_in_views(pattern: Pattern) -> bool:
+    """Whether a pattern asks for no operator that is deeper than views are, and for no values of weights."""
+    return _operators(pattern) <= DEPTH
+
+
+def _operators(pattern: Pattern) -> int:
+    match pattern:
+        case Application(_, args):
+            return 1 + _most(args)
+        case Output(inner):
+            return _operators(inner)
+        case Join(inner) | Part(inner) | Fold(_, inner):
+            return 1 + _operators(inner)
+        case Variable(bounds=bounds) if bounds not in (None, ANY):
+            return DEPTH + 1
+        case _:
+            return 0
+
+
+def _most(patterns: Iterable[Pattern]) -> int:
+    return max(map(_operators, patterns), default=0)
