@@ -10,7 +10,7 @@ from typing import Any
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Const, Term, children
+from taso_opt.core.term import Apply, Const, Term, children, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
@@ -163,7 +163,10 @@ class Rewriter:
         view = self._views.view(term)
         if view.nodes not in self._viewed:
             alike, stand_ins = self._views.over_stand_ins(term, view.leaves)
-            self._viewed[view.nodes] = stand_ins, tuple(self._single_steps(alike, self._seen))
+            found = self._single_steps(alike, self._seen)
+            # What stands on the term that it replaces only adds to it, and can take no place in a graph.
+            steps = tuple(step for step in found if alike not in postorder([step.replacements[0][1]]))
+            self._viewed[view.nodes] = stand_ins, steps
         stand_ins, steps = self._viewed[view.nodes]
         images = dict(zip(stand_ins, view.leaves, strict=True))
         for step in steps:

@@ -303,11 +303,17 @@ def _folding(
         folding, parting = (takewhile(lambda _: not expired(), places) for _ in range(2))
         parted_ = parted(parting, here.only_consumer, sums, rewriter)
         found = (*folding_sequences(here, folding, rewriter, sums), *parted_)
-        return _priced([here.local_change(*sequence) for sequence in found], price)
+        changes = (here.local_change(*sequence) for sequence in found)
+        return _priced([one for one in changes if one.saved > 0 or _combines_constants(one, rewriter)], price)
 
     first = priced([places[0] for places in alike.values()])
     gaining = {move.steps[0].replacements[0][0] for move, _ in first if move.change < 0}
     return first + priced([term for places in alike.values() if places[0] in gaining for term in places[1:]])
+
+
+def _combines_constants(change: LocalChange, rewriter: Rewriter) -> bool:
+    """Whether several constants become one, and not only one of them another."""
+    return any(isinstance(term, Apply) and len(term.args) > 1 and rewriter.is_constant(term) for term in change.born)
 
 
 def folding_sequences(

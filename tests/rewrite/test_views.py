@@ -64,6 +64,7 @@ def test_steps_through_views_are_those_found_directly(op, compiled):
     terms = postorder(graphs(op))
     for term in [*terms, *(step.replacements[0][1] for root in terms for step in rewriter.rewrites(root))]:
         direct = [*rewriter._single_steps(term, rewriter._seen), *rewriter._single_steps(term, rewriter._deep)]
+        direct = [step for step in direct if term not in postorder([step.replacements[0][1]])]
         assert steps_of(rewriter.rewrites(term)) == steps_of(direct), term
         seen += len(direct)
     assert seen > 50
