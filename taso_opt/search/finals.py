@@ -19,7 +19,10 @@ from taso_opt.runtime import (
 )
 from taso_opt.search.agreement import Agreement, Feed, agreement
 
-TOO_SLOW = "a candidate was measured slower than the original"
+TOO_SLOW = "a candidate was measured no faster than the original"
+MOST_LOSERS = 2
+"""How many candidates are timed alone where latency counts: the fastest of the heat, and that by prediction."""
+
 HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
 FINAL_LIMIT_S = 8.0
 """Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
@@ -128,20 +131,18 @@ def hold_finals(
 ) -> Finals:
     """Find the best candidate in a short heat, compare its outputs, and time it alone against the original.
 
-    It wins if it meets the standard: being ahead by more than the control's noise, if latency is all. A `champion`, the
-    winner of earlier finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used
-    again: the best of several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when
+    Where it loses, the candidate that is predicted to be the best, the first, gets its chance. One wins if it meets the
+    standard: being ahead by more than the control's noise, if latency is all. A `champion`, the winner of earlier
+    finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used again: the best of
+    several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when
     the fastest computes something else, UncheckableError when the original itself does not run.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
     ranking, dropped = _heat(process, original, candidates, trial, standard, champion)
-    loser = None
-    for number in ranking:
+    losers = list[Finalist]()
+    for number in _order(ranking):
         heard("checking the outputs of the fastest candidate")
-        agreed = agreement(process, original, candidates[number], trial.feeds, trial.settings, trial.singles)
-        if agreed.reasons and not trial.rounds:
-            raise _mismatch(number, agreed)
-        objections = [agreed.failure] if agreed.failure else [*agreed.reasons, *agreed.elsewhere]
+        agreed, objections = _compared(process, original, candidates, number, trial)
         if objections:
             dropped.append(objections[0])
             continue
@@ -152,10 +153,28 @@ def hold_finals(
             dropped.append(found.reason)
             continue
         finalist = Finalist(number, agreed, latency, found, won)
-        if won or standard.latency > 0:  # where latency counts nothing, the next gets its chance
+        if won:
             return Finals(finalist, tuple(dropped))
-        loser, dropped = loser or finalist, [*dropped, TOO_SLOW]
-    return Finals(loser, tuple(dropped))
+        losers.append(finalist)
+        if standard.latency > 0 and (number == min(ranking) or len(losers) == MOST_LOSERS):
+            break
+        dropped.append(TOO_SLOW)  # the next gets its chance: any, where latency counts nothing
+    return Finals(losers[0] if losers else None, tuple(dropped))
+
+
+def _order(ranking: Sequence[int]) -> list[int]:
+    """The fastest of the heat, then the one that is predicted to be, which stands first, then the others."""
+    return list(dict.fromkeys((*ranking[:1], *sorted(ranking)[:1], *ranking)))
+
+
+def _compared(
+    process: RuntimeProcess, original: Model, candidates: Sequence[Model], number: int, trial: Trial
+) -> tuple[Agreement, list[str]]:
+    """How far a candidate's outputs agree with the original's, and what speaks against it."""
+    agreed = agreement(process, original, candidates[number], trial.feeds, trial.settings, trial.singles)
+    if agreed.reasons and not trial.rounds:
+        raise _mismatch(number, agreed)
+    return agreed, [agreed.failure] if agreed.failure else [*agreed.reasons, *agreed.elsewhere]
 
 
 def _mismatch(number: int, agreed: Agreement) -> MismatchError:

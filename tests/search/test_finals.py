@@ -1,4 +1,4 @@
-"""A gain that noise may explain is measured once more, for longer, and that measurement decides alone."""
+"""A gain that noise may explain is measured once more; a candidate that only the heat favoured is not the last."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def held(monkeypatch):
     """Holds finals of one candidate whose measurements are given, and tells its place and the limits of each."""
     monkeypatch.setattr(finals, "agreement", lambda *_: Agreement((), ()))
 
-    def hold(*measurements, champion=None):
+    def hold(*measurements, champion=None, heat=(0,)):
         requests, answers = [], iter(measurements)
 
         def compare(process, request, grace_s):
@@ -29,7 +29,9 @@ def held(monkeypatch):
             return compared(*next(answers))
 
         monkeypatch.setattr(finals, "compare_latency", compare)
-        found = hold_finals(None, "model", ["candidate"], Trial([{}], ({},), RunSettings()), FASTEST, champion)
+        monkeypatch.setattr(finals, "_heat", lambda *_: (list(heat), []))
+        candidates = [f"candidate {number}" for number in range(len(heat))]
+        found = hold_finals(None, "model", candidates, Trial([{}], ({},), RunSettings()), FASTEST, champion)
         return found.finalist, requests
 
     return hold
@@ -62,3 +64,18 @@ def test_a_champion_that_is_not_behind_stays_without_a_second_measurement(held):
     finalist, requests = held(WIDE, champion=0)
     assert finalist.won
     assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("heat", "measured", "number", "wins"),
+    [
+        ((2, 1, 0), [CERTAIN], 2, True),
+        ((2, 1, 0), [SMALL, CERTAIN], 0, True),
+        ((2, 1, 0), [SMALL, BEHIND], 2, False),
+        ((0, 1, 2), [SMALL], 0, False),
+    ],
+)
+def test_where_the_fastest_of_the_heat_loses_the_best_by_prediction_gets_its_chance(held, heat, measured, number, wins):
+    finalist, requests = held(*measured, heat=heat)
+    assert (finalist.number, finalist.won) == (number, wins)
+    assert len(requests) == len(measured)
