@@ -20,6 +20,7 @@ DEPTH = 4
 """Levels of operators and operands that two terms must have in common; sources of rules are seldom deeper."""
 
 TOLD = (0, 0)
+"""Stands for what a pattern asks for where looks tell whether it fits."""
 
 R = TypeVar("R")
 

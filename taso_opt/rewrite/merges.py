@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -10,7 +10,7 @@ from taso_opt.core.term import Item, Term, children
 from taso_opt.rewrite.elements import Element, Entry, Found, fitting, joined, private_terms
 from taso_opt.rewrite.likeness import LikeIndex
 from taso_opt.rewrite.pattern import CompiledRule, joined_axis
-from taso_opt.rewrite.views import Views
+from taso_opt.rewrite.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
 
 Pairs: TypeAlias = tuple[tuple[Term, Term], ...]
@@ -29,9 +29,9 @@ class Merges:
     ) -> None:
         """`seen` has the merging rules that see no more of a term than its view, `deep` the others."""
         self._builder, self._is_constant, self._views = builder, is_constant, views
-        self._seen, self._deep = seen, deep
+        self._deep = deep
         self._elements: dict[Term, tuple[Found, ...]] = {}
-        self._viewed: dict[tuple[Hashable, ...], tuple[tuple[Term, ...], tuple[Found, ...]]] = {}
+        self._viewed = FoundInViews(views, lambda term: fitting(seen.candidates(term), term))
         self._merged: dict[tuple[int, tuple[Term, ...]], Pairs | None] = {}
         self._places: dict[Term, tuple[int, int]] = {}
 
@@ -101,15 +101,7 @@ class Merges:
 
     def _elements_in_view(self, term: Term) -> Iterator[Found]:
         """What fits by rules that see no more of a term than its view, found once for all terms of one view."""
-        if self._views.is_leaf(term):
-            return
-        view = self._views.view(term)
-        if view.nodes not in self._viewed:
-            alike, stand_ins = self._views.over_stand_ins(term, view.leaves)
-            found = fitting(self._seen.candidates(alike), alike)
-            self._viewed[view.nodes] = stand_ins, tuple(found)
-        stand_ins, elements = self._viewed[view.nodes]
-        images = dict(zip(stand_ins, view.leaves, strict=True))
+        elements, images = self._viewed.at(term)
 
         def own(value: Any) -> Any:
             return self._views.replaced(value, images) if isinstance(value, Term) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -22,7 +22,7 @@ from taso_opt.rewrite.match import Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.merges import Merges
 from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
 from taso_opt.rewrite.sums import sums
-from taso_opt.rewrite.views import Views, is_seen_in_views
+from taso_opt.rewrite.views import FoundInViews, Views, is_seen_in_views
 from taso_opt.spec.builder import Builder
 
 MAX_PAIRED = 6
@@ -68,7 +68,7 @@ class Rewriter:
         self._undoing = self._index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
         self._folding = self._index((entry for entry in matchers if entry[0].folds), element_pattern)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
-        self._viewed: dict[tuple[Hashable, ...], tuple[tuple[Term, ...], tuple[Step, ...]]] = {}
+        self._viewed = FoundInViews(self._views, self._steps_not_upon)
         self._undone: dict[Term, Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
         self._constant: dict[Term, bool] = {}
@@ -158,22 +158,18 @@ class Rewriter:
 
     def _viewed_steps(self, term: Term) -> Iterator[Step]:
         """The steps by rules that see no more of a term than its view, found once for all terms of one view."""
-        if self._views.is_leaf(term):
-            return
-        view = self._views.view(term)
-        if view.nodes not in self._viewed:
-            alike, stand_ins = self._views.over_stand_ins(term, view.leaves)
-            found = self._single_steps(alike, self._seen)
-            # What stands on the term that it replaces only adds to it, and can take no place in a graph.
-            steps = tuple(step for step in found if alike not in postorder([step.replacements[0][1]]))
-            self._viewed[view.nodes] = stand_ins, steps
-        stand_ins, steps = self._viewed[view.nodes]
-        images = dict(zip(stand_ins, view.leaves, strict=True))
+        steps, images = self._viewed.at(term)
         for step in steps:
             ((_, target),) = step.replacements
             new = self._views.replaced(target, images)
             if new is not term:
                 yield Step(step.rule, ((term, new),))
+
+    def _steps_not_upon(self, term: Term) -> Iterator[Step]:
+        """The same for a term itself; what stands on the term that it replaces can take no place in a graph."""
+        for step in self._single_steps(term, self._seen):
+            if term not in postorder([step.replacements[0][1]]):
+                yield step
 
     def undone(self, term: Term) -> Step | None:
         """The step that leaves a part of a term only, as where all parts of a split are joined; None if none does."""

@@ -8,7 +8,7 @@ and then said of each of them by putting its own leaves in.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from taso_opt.core.condition import ANY
 from taso_opt.core.term import Apply, Const, Item, Term, Var, children
@@ -17,6 +17,8 @@ from taso_opt.spec.builder import OPAQUE, Builder
 
 DEPTH = 2
 """How many operators deep a view is; few rules look deeper."""
+
+F = TypeVar("F")
 
 
 class View(NamedTuple):
@@ -89,6 +91,26 @@ class Views:
         return self._is_constant(term) and any((kind.elements or 1) == 1 for kind in self._builder.types(term))
 
 
+class FoundInViews(Generic[F]):
+    """What is found at the terms of each view, which is looked for once."""
+
+    def __init__(self, views: Views, find: Callable[[Term], Iterable[F]]) -> None:
+        """`find` looks at a term over stand-ins."""
+        self._views, self._find = views, find
+        self._known: dict[tuple[Hashable, ...], tuple[tuple[Term, ...], tuple[F, ...]]] = {}
+
+    def at(self, term: Term) -> tuple[tuple[F, ...], dict[Term, Term]]:
+        """What is found at a term, over stand-ins, and the leaves of the term that these stand for; none at a leaf."""
+        if self._views.is_leaf(term):
+            return (), {}
+        view = self._views.view(term)
+        if view.nodes not in self._known:
+            alike, stand_ins = self._views.over_stand_ins(term, view.leaves)
+            self._known[view.nodes] = stand_ins, tuple(self._find(alike))
+        stand_ins, found = self._known[view.nodes]
+        return found, dict(zip(stand_ins, view.leaves, strict=True))
+
+
 def _own(term: Term) -> Hashable:
     """What a node is beside its operands."""
     return (term.operator, term.attributes) if isinstance(term, Apply) else term.index if isinstance(term, Item) else ""
@@ -102,7 +124,7 @@ def is_seen_in_views(pattern: Pattern) -> bool:
 def _operators(pattern: Pattern) -> int:
     match pattern:
         case Application(_, args):
-            return 1 + _most(args)
+            return 1 + max(map(_operators, args), default=0)
         case Output(inner):
             return _operators(inner)
         case Join(inner) | Part(inner) | Fold(_, inner):
@@ -111,7 +133,3 @@ def _operators(pattern: Pattern) -> int:
             return DEPTH + 1
         case _:
             return 0
-
-
-def _most(patterns: Iterable[Pattern]) -> int:
-    return max(map(_operators, patterns), default=0)
