@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from taso_opt.api.settings import CompareSettings, OptimizeSettings
+from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.core.rule import FpClass, RuleSet
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Model, needs_libraries, skeleton, weight_bytes
@@ -50,8 +51,9 @@ def _shipped_rules(loosest: FpClass) -> tuple[CompiledRule, ...]:
 
 def _compiled_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
     builder = load_specs().builder()
-    rules = tuple(rule for rule in read_rules(path, builder) if rule.fp_class <= loosest)
-    return compile_rules(RuleSet(rules), builder)
+    with rare_garbage_collection():
+        rules = tuple(rule for rule in read_rules(path, builder) if rule.fp_class <= loosest)
+        return compile_rules(RuleSet(rules), builder)
 
 
 def running(process: RuntimeProcess, settings: OptimizeSettings | CompareSettings) -> tuple[RuntimeInfo, RunSettings]:

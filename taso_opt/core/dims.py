@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from taso_opt.errors import TypeMismatch
 
@@ -178,6 +179,7 @@ def substitute(dim: Dim, replacement: Callable[[str], Dim | None]) -> Dim:
 _TERM = re.compile(r"[+-]?[^+-]+")
 
 
+@lru_cache(maxsize=4096)
 def parse_dim(text: str) -> Dim:
     """Read what `str` of a size writes: integers, symbols, `*`-products and `+`-sums; ValueError otherwise."""
     compact = re.sub(r"\s*([+*-])\s*", r"\1", text.strip())

@@ -35,26 +35,25 @@ from taso_opt.cost.overhead import (
 from taso_opt.cost.reuse import Read
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder, operands
-from taso_opt.errors import RuntimeFailure, SpecError
+from taso_opt.errors import SpecError
 from taso_opt.onnx_io import (
-    BLOCKED,
+    FROM_BLOCKED,
     TO_BLOCKED,
-    between_convolutions,
     conversion_model,
-    conversions,
-    core,
     standalone_model,
 )
 from taso_opt.runtime import (
+    CORE,
     ONNXRUNTIME,
-    Failed,
+    WHOLE,
+    Absent,
+    Measured,
     MeasureItem,
     MeasurePlan,
     RunSettings,
     RuntimeInfo,
     RuntimeProcess,
     Timing,
-    lower,
     measure_many,
 )
 from taso_opt.spec.builder import Builder
@@ -73,9 +72,6 @@ LARGEST_UNIT = 1 << 30
 BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
 """Of one core, by their order of magnitude; only for units that cannot be measured, whose sizes may be absurd."""
 
-LOWERING_LIMIT_S = 20.0
-"""A unit whose lowering takes longer costs what it costs alone."""
-
 NEAREST_CACHE = 1 << 16
 """Bytes of weights that are near wherever they were before."""
 
@@ -85,26 +81,28 @@ READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 2, 4, 8, 16, 24, 32))
 
 IR_VERSION = 8
 ITEM_BYTES = {"float32": 4, "float64": 8}
-PLAN = MeasurePlan(rounds=7, sample_s=1.5e-3, model_s=0.03)
-SETTLING_PLAN = MeasurePlan(rounds=6, sample_s=8e-3, model_s=0.06)
+PLAN = MeasurePlan(rounds=7, sample_s=1.5e-3, model_s=0.03, agreement=0.02)
+SETTLING_PLAN = MeasurePlan(rounds=6, sample_s=8e-3, model_s=0.06, agreement=0.02)
 """For units that wait for weights: it takes several runs until all copies lie in the farther caches again, from which
 the models measured beside them have driven them out."""
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A unit ready to be timed; without a model it costs what it costs `otherwise`.
+    """A unit ready to be timed; without a model it cannot be.
 
-    Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights.
+    Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights, all
+    of which have `weight_bytes` together. Where the runtime has no such `part` the cost is that `if_absent`.
     """
 
     key: str
     model: bytes | None = None
     copies: int = 1
     ports: tuple[int, int] = (1, 1)
-    lowered: bool = False
+    part: str = WHOLE
+    weight_bytes: int = 0
     waits: bool = False
-    otherwise: float = math.inf
+    if_absent: float = math.inf
 
 
 class Measurer:
@@ -139,17 +137,18 @@ class Measurer:
                 prepared.append(self._conversion(unit, builder))
             else:
                 prepared.append(self._alone(unit, builder, finder, opset))
-        return self._timed(prepared, builder)
+        return self._entries(prepared, self._timed(prepared, builder))
 
     def measure_cores(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
         """One entry for each unit of images: its form between convolutions, as a part of its key, and its cost there.
 
         A unit that runs on plain values has an empty form and costs infinity: what it costs is what it costs alone.
         """
-        entries = self._timed([self._core(unit, builder, finder, opset) for unit in units], builder)
+        prepared = [self._core(unit, builder, finder, opset) for unit in units]
+        timings = self._timed(prepared, builder)
         return [
-            entry if math.isfinite(entry.seconds) else replace(entry, unit=form_key(unit, ""))
-            for unit, entry in zip(units, entries, strict=True)
+            replace(entry, unit=form_key(unit, _form(unit, timing)))
+            for unit, timing, entry in zip(units, timings, self._entries(prepared, timings), strict=True)
         ]
 
     def measure_reads(self, builder: Builder, opset: int) -> list[CostEntry]:
@@ -161,8 +160,10 @@ class Measurer:
         for distance in READ_DISTANCES:
             copies = distance // READ_BYTES
             model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
-            prepared.append(_Prepared(read_key(distance), model, copies, waits=True, otherwise=0.0))
-        return [replace(entry, device=self.machine) for entry in self._timed(prepared, builder)]
+            one = _Prepared(read_key(distance), model, copies, weight_bytes=distance, waits=True)
+            prepared.append(one)
+        entries = self._entries(prepared, self._timed(prepared, builder))
+        return [replace(entry, device=self.machine) for entry in entries]
 
     def measure_canary(self, builder: Builder) -> CostEntry:
         """What the canary takes now; infinity where it cannot be measured."""
@@ -171,23 +172,28 @@ class Measurer:
             return CostEntry(self.machine, CANARY, timing.quiet_s, timing.spread_s, timing.samples)
         return CostEntry(self.machine, CANARY, math.inf, 0.0, 0)
 
-    def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[CostEntry]:
-        beside = self._overhead = self._overhead or overhead(self._process, self._run, builder)
-        timings: dict[str, Timing | Failed] = {}
+    def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[Measured | None]:
+        self._overhead = self._overhead or overhead(self._process, self._run, builder)
+        timings: dict[str, Measured] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
-            some = [one for one in prepared if one.waits is waits]
-            items = [MeasureItem(one.key, one.model, lowered=one.lowered) for one in some if one.model is not None]
+            items = [
+                MeasureItem(one.key, one.model, part=one.part, weight_bytes=one.weight_bytes)
+                for one in prepared
+                if one.waits is waits and one.model is not None
+            ]
             timings |= measure_many(self._process, items, self._run, plan, beside=self._canary(builder))
-        entries = []
-        for one in prepared:
-            timing = timings.get(one.key)
-            if isinstance(timing, Timing):
-                quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s)
-                seconds = beside.without(quiet_s, one.copies, one.ports)
-                entries.append(CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples))
-            else:
-                entries.append(CostEntry(self.place, one.key, one.otherwise, 0.0, 0))
-        return entries
+        return [timings.get(one.key) for one in prepared]
+
+    def _entries(self, prepared: Sequence[_Prepared], timings: Sequence[Measured | None]) -> list[CostEntry]:
+        return [self._entry(one, timing) for one, timing in zip(prepared, timings, strict=True)]
+
+    def _entry(self, one: _Prepared, timing: Measured | None) -> CostEntry:
+        assert self._overhead is not None, "known before anything is timed"
+        if isinstance(timing, Timing):
+            quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s)
+            seconds = self._overhead.without(quiet_s, one.copies, one.ports)
+            return CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples)
+        return CostEntry(self.place, one.key, one.if_absent if isinstance(timing, Absent) else math.inf, 0.0, 0)
 
     def _canary(self, builder: Builder) -> MeasureItem:
         if self._beside is None:
@@ -202,25 +208,17 @@ class Measurer:
             return _Prepared(unit.key)
         try:
             model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
-            return _Prepared(unit.key, model, copies, _ports(unit, builder), waits=weights > NEAREST_CACHE)
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
+        constants = sum(_bytes(builder.type(one)) for one in operands(unit) if finder.is_constant(one))
+        ports = _ports(unit, builder)
+        return _Prepared(unit.key, model, copies, ports, weight_bytes=copies * constants, waits=weights > NEAREST_CACHE)
 
     def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
         if self._run.device != "cpu" or self._run.runtime != ONNXRUNTIME:  # whose provider alone shows its layouts
-            return _Prepared(form_key(unit, ""))
-        alone = self._alone(unit, builder, finder, opset)
-        lowered = None if alone.model is None else self._lowered(between_convolutions(alone.model))
-        if lowered is None:
-            return _Prepared(form_key(unit, ""))
-        reads, gives = len(unit.inputs), len(unit.roots)
-        inputs = [f"i{place}" for place in range(alone.copies * reads)]
-        found = core(lowered, inputs, [f"o{place}" for place in range(alone.copies * gives)])
-        if BLOCKED not in found.reads + found.gives:
-            return _Prepared(form_key(unit, ""))
-        form = f"{found.reads[:reads]}>{found.gives[:gives]}"
-        return _Prepared(form_key(unit, form), found.model, alone.copies, lowered=True)
+            return _Prepared(unit.key)
+        return replace(self._alone(unit, builder, finder, opset), part=CORE, waits=False)
 
     def _conversion(self, unit: Unit, builder: Builder) -> _Prepared:
         """A conversion that the runtime does not make, since the convolutions read the other layout, costs nothing."""
@@ -228,24 +226,22 @@ class Measurer:
         shape = [dim for dim in builder.type(image).shape if isinstance(dim, int)]
         copies = max(1, min(MOST_COPIES, ENOUGH_WORK // prod(shape)))
         to_blocked = unit.key.startswith(TO_BLOCKED)
-        lowered = self._lowered(conversion_model(shape, to_blocked, copies))
-        if lowered is None:
-            return _Prepared(unit.key)
-        model = conversions(lowered, to_blocked)
-        return _Prepared(unit.key, model, copies, lowered=True, otherwise=0.0 if model is None else math.inf)
-
-    def _lowered(self, model: bytes) -> bytes | None:
-        try:
-            return lower(self._process, model, self._run, timeout_s=LOWERING_LIMIT_S)
-        except RuntimeFailure as error:
-            log.info("not lowered: %s", error)
-            return None
+        model = conversion_model(shape, to_blocked, copies)
+        return _Prepared(unit.key, model, copies, part=TO_BLOCKED if to_blocked else FROM_BLOCKED, if_absent=0.0)
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs; where a kernel waits for its weights, as many as fill the working set."""
         most = most_copies(self._run, _ports(unit, builder))
         enough = max(1, min(most, ENOUGH_WORK // unit_work(unit, builder)))
         return max(enough, min(most, self.working_set // weights)) if weights else enough
+
+
+def _form(unit: Unit, timing: Measured | None) -> str:
+    """The layouts of the inputs and outputs of one copy; none where all are plain."""
+    if not isinstance(timing, Timing):
+        return ""
+    reads, gives = timing.layouts.split(">")
+    return f"{reads[: len(unit.inputs)]}>{gives[: len(unit.roots)]}"
 
 
 def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
@@ -327,7 +323,7 @@ def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: 
             leaves |= {operand: framed_input(builder, leaves[operand]) for operand in unit.inputs}
         results = [_copied(root, unit.members, leaves) for root in unit.roots]
         outputs += [one for root in results for one in framed_outputs(builder, root)] if framed else results
-    return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION)
+    return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION, hollow=True)
 
 
 def _copied(term: Term, members: frozenset[Term], leaves: dict[Term, Term]) -> Term:

@@ -5,10 +5,10 @@ from taso_opt.onnx_io.blocked import (
     FROM_BLOCKED,
     PLAIN,
     TO_BLOCKED,
-    between_convolutions,
     conversion_model,
-    conversions,
-    core,
+    cut_to_conversions,
+    cut_to_core,
+    put_between_convolutions,
 )
 from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
 from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
@@ -23,7 +23,7 @@ from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
 from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.skeleton import skeleton
-from taso_opt.onnx_io.standalone import standalone_model
+from taso_opt.onnx_io.standalone import fill_weights, standalone_model
 from taso_opt.onnx_io.tidy import Tidied, may_be_tidied
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
@@ -39,17 +39,17 @@ __all__ = [
     "NodeUse",
     "Origin",
     "Tidied",
-    "between_convolutions",
     "bytes_added",
     "check_fidelity",
     "check_output",
     "computes_in_singles",
     "conversion_model",
-    "conversions",
     "copy_unchanged",
-    "core",
     "cut_out",
+    "cut_to_conversions",
+    "cut_to_core",
     "deciding_values",
+    "fill_weights",
     "fold_constant",
     "has_control_flow",
     "inlined",
@@ -59,6 +59,7 @@ __all__ = [
     "names_in_bodies",
     "needs_libraries",
     "operator_counts",
+    "put_between_convolutions",
     "read_model",
     "rounds_to_integers",
     "save_atomically",

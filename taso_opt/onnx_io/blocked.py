@@ -8,7 +8,6 @@ conversions; which layouts it reads and gives, only the runtime knows.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
@@ -24,24 +23,11 @@ INNER_CHANNELS = 16
 OPSET, IR_VERSION = 13, 8
 
 
-@dataclass(frozen=True)
-class Core:
-    """What the runtime executes of a model that stands between convolutions, and the layouts that it reads and gives.
-
-    `reads` has a letter for each input, `gives` one for each output: b for blocked, p for plain.
-    """
-
-    model: bytes
-    reads: str
-    gives: str
-
-
-def between_convolutions(serialized: bytes) -> bytes:
-    """The model with a convolution before each input, whose result is an output too, so that nothing is fused into it.
+def put_between_convolutions(model: ModelProto) -> None:
+    """Put a convolution before each input, whose result is an output too, so that nothing is fused into it.
 
     All inputs must be images: float32 of four axes.
     """
-    model = ModelProto.FromString(serialized)
     graph = model.graph
     images = [(value.name, _shape(value)) for value in graph.input]
     del graph.input[:]
@@ -53,11 +39,14 @@ def between_convolutions(serialized: bytes) -> bytes:
     nodes = [*convolutions, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
-    return bytes(model.SerializeToString(deterministic=True))
 
 
-def core(lowered: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Core:
-    """What stands between the convolutions of a lowered model, given the inputs and outputs that it had before."""
+def cut_to_core(lowered: ModelProto, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    """Leave of a lowered model what stands between the convolutions, given the inputs and outputs that it had before.
+
+    Answers in which layouts it reads and gives them: a letter for each input, '>', and a letter for each output, b for
+    blocked and p for plain.
+    """
     graph = _Lowered(lowered)
     given = {name: graph.blocked_source(name) for name in inputs}
     sources = {source for source in given.values() if source is not None}
@@ -68,7 +57,8 @@ def core(lowered: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Core:
     starts += [graph.image(name, None) for name in given if name in reached]
     reads = "".join(BLOCKED if source in reached else PLAIN for source in given.values())
     gives = "".join(PLAIN if end == name else BLOCKED for name, end in zip(found, ends, strict=True))
-    return Core(graph.reduced(nodes, starts, ends), reads, gives)
+    graph.reduce(nodes, starts, ends)
+    return f"{reads}>{gives}"
 
 
 def conversion_model(shape: Sequence[int], to_blocked: bool, copies: int) -> bytes:
@@ -84,27 +74,27 @@ def conversion_model(shape: Sequence[int], to_blocked: bool, copies: int) -> byt
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION).SerializeToString())
 
 
-def conversions(lowered: bytes, to_blocked: bool) -> bytes | None:
-    """All conversions of one kind in a lowered `conversion_model`, on their own; None when there is none."""
+def cut_to_conversions(lowered: ModelProto, kind: str) -> bool:
+    """Leave of a lowered `conversion_model` all conversions in one direction; whether there is any."""
     graph = _Lowered(lowered)
-    nodes = graph.conversions(TO_BLOCKED if to_blocked else FROM_BLOCKED)
-    starts = [graph.input(node) if to_blocked else graph.image(node.output[0], node.input[0]) for node in nodes]
-    return graph.reduced(nodes, starts, [node.output[0] for node in nodes]) if nodes else None
+    nodes = graph.conversions(kind)
+    starts = [graph.input(node) if kind == TO_BLOCKED else graph.image(node.output[0], node.input[0]) for node in nodes]
+    graph.reduce(nodes, starts, [node.output[0] for node in nodes])
+    return bool(nodes)
 
 
 class _Lowered:
     """A model as the runtime executes it, indexed by what computes a value."""
 
-    def __init__(self, serialized: bytes) -> None:
-        self._model = ModelProto.FromString(serialized)
-        graph = self._model.graph
+    def __init__(self, model: ModelProto) -> None:
+        self._graph = graph = model.graph
         self._producer = {name: node for node in graph.node for name in node.output}
         self._filters = {tensor.name: tensor for tensor in graph.initializer}
         self._declared = {value.name: value for value in (*graph.input, *graph.output)}
 
     def conversions(self, kind: str) -> list[NodeProto]:
         """The nodes that convert in one direction."""
-        return [node for node in self._model.graph.node if node.domain == DOMAIN and node.op_type == kind]
+        return [node for node in self._graph.node if node.domain == DOMAIN and node.op_type == kind]
 
     def blocked_source(self, name: str) -> str | None:
         """The blocked value that a plain one is converted from, None where it is computed as it is."""
@@ -125,7 +115,7 @@ class _Lowered:
             elif node is not None and node.output[0] not in used:
                 used.add(node.output[0])
                 stack.extend(node.input)
-        return [node for node in self._model.graph.node if node.output[0] in used], reached
+        return [node for node in self._graph.node if node.output[0] in used], reached
 
     def input(self, node: NodeProto) -> ValueInfoProto:
         """The graph input that a node reads first."""
@@ -140,14 +130,17 @@ class _Lowered:
         filters = self._filters[self._producer[source].input[1]]
         return _image(source, [shape[0], filters.dims[0], *shape[2:]])
 
-    def reduced(self, nodes: Sequence[NodeProto], starts: Sequence[ValueInfoProto], ends: Sequence[str]) -> bytes:
-        """The model with these nodes, inputs and outputs only."""
-        read = {name for node in nodes for name in node.input}
+    def reduce(self, nodes: Sequence[NodeProto], starts: Sequence[ValueInfoProto], ends: Sequence[str]) -> None:
+        """Leave these nodes, inputs and outputs only; what else of weights there is, nobody copies."""
+        graph, read = self._graph, {name for node in nodes for name in node.input}
         values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ends]
-        filters = [tensor for name, tensor in self._filters.items() if name in read]
-        graph = helper.make_graph(nodes, "core", starts, values, filters)
-        opsets, ir_version = self._model.opset_import, self._model.ir_version
-        return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=ir_version).SerializeToString())
+        del graph.node[:], graph.input[:], graph.output[:], graph.value_info[:]
+        graph.node.extend(nodes)
+        graph.input.extend(starts)
+        graph.output.extend(values)
+        for place in reversed(range(len(graph.initializer))):
+            if graph.initializer[place].name not in read:
+                del graph.initializer[place]
 
 
 def _convolution(initializers: object, source: str, reads: int, target: str, gives: int) -> NodeProto:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import prod, sqrt
 
 import numpy as np
-from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, Var, children
@@ -38,6 +38,7 @@ def standalone_model(
     ir_version: int,
     constant_values: ConstantValues | None = None,
     seed: int = 0,
+    hollow: bool = False,
 ) -> bytes:
     """A model that computes `outputs` from `inputs` and from every variable between them, all shapes being numbers.
 
@@ -45,10 +46,11 @@ def standalone_model(
     left out; inputs are called i0, i1, ... in the order given, then variables in order of first occurrence; outputs
     o0, o1, ..., those of an application with several outputs in their order. What depends on constants alone becomes
     an initializer, as it does in a written model: seeded random numbers scaled as weights are, or what follows from
-    what `constant_values` answers. Equal structures give equal bytes. Raises SpecError for a term that ONNX cannot
+    what `constant_values` answers. In a `hollow` model the random numbers are left out (see `fill_weights`). Equal
+    structures give equal bytes. Raises SpecError for a term that ONNX cannot
     express and for a size that is not bound.
     """
-    model = _Standalone(builder, opset, constant_values, seed)
+    model = _Standalone(builder, opset, constant_values, None if hollow else seed)
     for term in dict.fromkeys(inputs):
         model.add_input(term)
     roots = [root for output in outputs for root in _single_outputs(builder, output)]
@@ -67,7 +69,7 @@ def _single_outputs(builder: Builder, term: Term) -> list[Term]:
 class _Standalone:
     """A model under construction: the name of each term, and the parts of the graph."""
 
-    def __init__(self, builder: Builder, opset: int, constant_values: ConstantValues | None, seed: int) -> None:
+    def __init__(self, builder: Builder, opset: int, constant_values: ConstantValues | None, seed: int | None) -> None:
         self._builder, self._opset, self._constant_values, self._seed = builder, opset, constant_values, seed
         self._names: dict[Term, str] = {}
         self._arrays: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -120,6 +122,9 @@ class _Standalone:
             value = np.asarray(float(number), kind.dtype)
         elif self._constant_values is not None:
             value = fold_constant(self._builder, term, self._constant_values)
+        elif self._seed is None:
+            self._names[term] = self._hollow(kind)
+            return
         else:
             value = random_weight(kind.dtype, _static(kind), [self._seed, len(self._initializers)])
         self._names[term] = self._initializer(value)
@@ -165,6 +170,12 @@ class _Standalone:
         self._initializers.append(numpy_helper.from_array(value, name))
         return name
 
+    def _hollow(self, kind: TensorType) -> str:
+        name = f"c{len(self._initializers)}"
+        tensor = TensorProto(name=name, data_type=element_code(kind.dtype), dims=_static(kind))
+        self._initializers.append(tensor)
+        return name
+
     def _value_info(self, name: str, term: Term) -> ValueInfoProto:
         kind = self._builder.type(term)
         return helper.make_tensor_value_info(name, element_code(kind.dtype), _static(kind))
@@ -175,6 +186,14 @@ class _Standalone:
         opsets = [helper.make_opsetid("", self._opset)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
         return bytes(model.SerializeToString(deterministic=True))
+
+
+def fill_weights(model: ModelProto, seed: int = 0) -> None:
+    """Give a hollow standalone model the random numbers that it would have had."""
+    for place, tensor in enumerate(model.graph.initializer):
+        if not tensor.raw_data and prod(tensor.dims):
+            dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type)).name
+            tensor.raw_data = random_weight(dtype, tuple(tensor.dims), [seed, place]).tobytes()
 
 
 def _static(kind: TensorType) -> tuple[int, ...]:

@@ -17,7 +17,6 @@ from taso_opt.runtime.installed import InstalledRuntime, installed_runtime, requ
 from taso_opt.runtime.questions import (
     compare_latency,
     describe,
-    lower,
     measure_many,
     probe,
     run_feeds,
@@ -25,12 +24,14 @@ from taso_opt.runtime.questions import (
     run_outputs,
     tidy,
 )
-from taso_opt.runtime.requests import CompareLatency, MeasureItem, MeasurePlan, Model, name_of
+from taso_opt.runtime.requests import CORE, WHOLE, CompareLatency, MeasureItem, MeasurePlan, Model, name_of
 from taso_opt.runtime.results import (
+    Absent,
     Contestant,
     Failed,
     Latency,
     LatencyComparison,
+    Measured,
     ModelDescription,
     Ratio,
     Timing,
@@ -38,9 +39,12 @@ from taso_opt.runtime.results import (
 from taso_opt.runtime.settings import ONNXRUNTIME, OPENVINO, TITLES, RunSettings, RuntimeInfo
 
 __all__ = [
+    "CORE",
     "ONNXRUNTIME",
     "OPENVINO",
     "TITLES",
+    "WHOLE",
+    "Absent",
     "CompareLatency",
     "Contestant",
     "Failed",
@@ -50,6 +54,7 @@ __all__ = [
     "LatencyComparison",
     "MeasureItem",
     "MeasurePlan",
+    "Measured",
     "Model",
     "ModelDescription",
     "OutputComparison",
@@ -67,7 +72,6 @@ __all__ = [
     "describe",
     "installed_runtime",
     "judged_by_reference",
-    "lower",
     "measure_many",
     "name_of",
     "probe",

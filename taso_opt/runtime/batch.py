@@ -6,14 +6,17 @@ each round visits every model once, in a new random order, and a slow spell of t
 
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError
 from taso_opt.runtime.engine import Run, ready_run, refusals
 from taso_opt.runtime.estimate import timing_of
-from taso_opt.runtime.requests import MeasureItem, MeasureMany
-from taso_opt.runtime.results import Failed, Timing
+from taso_opt.runtime.parts import part_of
+from taso_opt.runtime.requests import MeasureItem, MeasureMany, MeasurePlan
+from taso_opt.runtime.results import Absent, Failed, Measured, Timing
 from taso_opt.runtime.sampling import Clock, calibrate, clock_of, no_garbage_collection, repeats_for, take_sample
 
 FEWEST_SAMPLES = 3
@@ -24,56 +27,69 @@ class _Entrant:
     item: MeasureItem
     run: Run
     repeats: int
+    layouts: str
     samples: list[float] = field(default_factory=list)
     spent_s: float = 0.0
 
 
-def measure_many(request: MeasureMany) -> dict[str, Timing | Failed]:
-    """A Timing for each key, or Failed with the reason; the order of the answer is that of the request."""
+def measure_many(request: MeasureMany) -> dict[str, Measured]:
+    """A Timing for each key, Failed with the reason or Absent; the order of the answer is that of the request."""
     generator = np.random.default_rng(request.settings.seed)
     clock = clock_of(request.settings)
-    results: dict[str, Timing | Failed] = {}
+    results: dict[str, Measured] = {}
     items = [*request.items, *([request.beside] if request.beside is not None else [])]
     # 1. Create, run once and calibrate, in random order.
     entrants: dict[str, _Entrant] = {}
-    for place in generator.permutation(len(items)):
-        item = items[place]
-        try:
-            entrants[item.key] = _enter(item, request)
-        except TasoError as error:
-            results[item.key] = Failed(str(error))
+    with scratch_folder() as folder:
+        for place in generator.permutation(len(items)):
+            entrant = _entered(items[place], request, folder / "lowered.onnx")
+            if isinstance(entrant, _Entrant):
+                entrants[items[place].key] = entrant
+            else:
+                results[items[place].key] = entrant
     # 2. Interleaved rounds, each in a new random order.
     keys = list(entrants)
     with no_garbage_collection():
         for _ in range(request.plan.rounds):
             for place in generator.permutation(len(keys)):
                 entrant = entrants[keys[place]]
-                if keys[place] not in results and _wants_more(entrant, request.plan.model_s):
+                if keys[place] not in results and _wants_more(entrant, request.plan):
                     _visit(entrant, clock, request.settings.runtime, results)
     # 3. Medians.
     for key, entrant in entrants.items():
-        results.setdefault(key, timing_of(entrant.samples))
+        results.setdefault(key, replace(timing_of(entrant.samples), layouts=entrant.layouts))
     beside = results[request.beside.key] if request.beside is not None else None
     beside_s = beside.quiet_s if isinstance(beside, Timing) else None
     return {item.key: _beside(results[item.key], beside_s) for item in request.items}
 
 
-def _beside(result: Timing | Failed, beside_s: float | None) -> Timing | Failed:
+def _beside(result: Measured, beside_s: float | None) -> Measured:
     return replace(result, beside_s=beside_s) if isinstance(result, Timing) else result
 
 
-def _enter(item: MeasureItem, request: MeasureMany) -> _Entrant:
+def _entered(item: MeasureItem, request: MeasureMany, path: Path) -> _Entrant | Failed | Absent:
+    """An item ready to run and calibrated; `path` is that of a file to be written over."""
     settings = request.settings
-    run = ready_run(item.model, [item.inputs], settings, "none" if item.lowered else request.optimization)
-    with refusals("run", item.model, settings.runtime):
-        return _Entrant(item, run, repeats_for(calibrate(run, clock_of(settings)), request.plan.sample_s))
+    try:
+        part = part_of(item, request.optimization, settings, path)
+        if part is None:
+            return Absent()
+        run = ready_run(part.model, [item.inputs], settings, part.optimization)
+        with refusals("run", item.model, settings.runtime):
+            repeats = repeats_for(calibrate(run, clock_of(settings)), request.plan.sample_s)
+    except TasoError as error:
+        return Failed(str(error))
+    return _Entrant(item, run, repeats, part.layouts)
 
 
-def _wants_more(entrant: _Entrant, model_s: float) -> bool:
-    return entrant.spent_s < model_s or len(entrant.samples) < FEWEST_SAMPLES
+def _wants_more(entrant: _Entrant, plan: MeasurePlan) -> bool:
+    if len(entrant.samples) < FEWEST_SAMPLES:
+        return True
+    shortest = sorted(entrant.samples)[:FEWEST_SAMPLES]
+    return entrant.spent_s < plan.model_s and shortest[-1] > (1 + plan.agreement) * shortest[0]
 
 
-def _visit(entrant: _Entrant, clock: Clock, runtime: str, results: dict[str, Timing | Failed]) -> None:
+def _visit(entrant: _Entrant, clock: Clock, runtime: str, results: dict[str, Measured]) -> None:
     start = time.perf_counter()
     try:
         with refusals("run", entrant.item.model, runtime):

@@ -20,7 +20,6 @@ from taso_opt.runtime.requests import (
     DEFAULT_PLAN,
     CompareLatency,
     Describe,
-    Lower,
     MeasureItem,
     MeasureMany,
     MeasurePlan,
@@ -30,13 +29,15 @@ from taso_opt.runtime.requests import (
     RunOutputs,
     Tidy,
 )
-from taso_opt.runtime.results import Failed, LatencyComparison, ModelDescription, Timing
+from taso_opt.runtime.results import Failed, LatencyComparison, Measured, ModelDescription
 from taso_opt.runtime.settings import ONE_CPU_THREAD, ONNXRUNTIME, RunSettings, RuntimeInfo
 
 LOAD_LIMIT_S = 120.0
 RUN_LIMIT_S = 600.0
 TIDY_LIMIT_S = 60.0
 SESSIONS_WITH_THREADS = 8
+BATCH_LIMIT_S, ITEM_LIMIT_S = 20.0, 1.0
+"""How long a batch may take, and for each of its models beyond that, beside the time for samples."""
 
 Progress = Callable[[int, int], None]
 
@@ -52,17 +53,6 @@ def probe(process: RuntimeProcess, runtime: str = ONNXRUNTIME) -> RuntimeInfo:
 def describe(process: RuntimeProcess, model: Model, settings: RunSettings = ONE_CPU_THREAD) -> ModelDescription:
     """Inputs and outputs of a model as the runtime sees them."""
     return cast(ModelDescription, process.request(Describe(model, settings), LOAD_LIMIT_S))
-
-
-def lower(
-    process: RuntimeProcess,
-    model: Model,
-    settings: RunSettings = ONE_CPU_THREAD,
-    optimization: str = "all",
-    timeout_s: float = LOAD_LIMIT_S,
-) -> bytes:
-    """The serialized graph that the runtime executes after its own optimizations (for models below 2 GB)."""
-    return cast(bytes, process.request(Lower(model, optimization, settings), timeout_s))
 
 
 def tidy(process: RuntimeProcess, model: str | Path, timeout_s: float = TIDY_LIMIT_S) -> Tidied | None:
@@ -128,8 +118,8 @@ def measure_many(
     optimization: str = "all",
     progress: Progress | None = None,
     beside: MeasureItem | None = None,
-) -> dict[str, Timing | Failed]:
-    """Seconds of one run for each key, in the order of the items, or Failed with the reason.
+) -> dict[str, Measured]:
+    """Seconds of one run for each key, in the order of the items; or Failed with the reason, or Absent.
 
     Items go to the child in random batches (by the seed of the settings). Where a batch crashes or hangs the child, its
     members are measured one at a time, so that only the guilty one fails. `progress` is called with the numbers done
@@ -138,7 +128,7 @@ def measure_many(
     """
     assert len({item.key for item in items}) == len(items), "expected different keys"
     start = time.monotonic()
-    results: dict[str, Timing | Failed] = {}
+    results: dict[str, Measured] = {}
     for batch in _batches(_shuffled(items, settings.seed), settings, plan):
         if plan.total_s is not None and time.monotonic() - start >= plan.total_s:
             results.update((item.key, Failed("not measured: the time for measuring is used up")) for item in batch)
@@ -160,7 +150,7 @@ def _batches(items: Sequence[MeasureItem], settings: RunSettings, plan: MeasureP
     batch: list[MeasureItem] = []
     used = 0
     for item in items:
-        size = len(item.model) if isinstance(item.model, bytes) else 0
+        size = item.weight_bytes + (len(item.model) if isinstance(item.model, bytes) else 0)
         if batch and (len(batch) >= most or used + size > plan.batch_bytes):
             yield batch
             batch, used = [], 0
@@ -170,14 +160,14 @@ def _batches(items: Sequence[MeasureItem], settings: RunSettings, plan: MeasureP
         yield batch
 
 
-def _measure_batch(process: RuntimeProcess, request: MeasureMany) -> dict[str, Timing | Failed]:
-    timeout_s = 20.0 + len(request.items) * (1.0 + 2.0 * request.plan.model_s)
+def _measure_batch(process: RuntimeProcess, request: MeasureMany) -> dict[str, Measured]:
+    timeout_s = BATCH_LIMIT_S + len(request.items) * (ITEM_LIMIT_S + 2.0 * request.plan.model_s)
     try:
-        return cast(dict[str, Timing | Failed], process.request(request, timeout_s))
+        return cast(dict[str, Measured], process.request(request, timeout_s))
     except RuntimeFailure as error:
         if len(request.items) == 1:
             return {request.items[0].key: Failed(str(error))}
-    results: dict[str, Timing | Failed] = {}
+    results: dict[str, Measured] = {}
     for item in request.items:
         results.update(_measure_batch(process, replace(request, items=(item,))))
     return results

@@ -14,6 +14,9 @@ Model = bytes | str | Path
 A relative path counts from the folder that was current when the child process started.
 """
 
+WHOLE, CORE = "all of it", "what stands between convolutions"
+"""Parts of a model to be timed; the others are the names of the runtime's conversions of layouts."""
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -50,15 +53,6 @@ class RunDoubles:
 
 
 @dataclass(frozen=True)
-class Lower:
-    """Ask for the graph that the runtime would really execute; answered by that model's bytes."""
-
-    model: Model
-    optimization: str = "all"
-    settings: RunSettings = ONE_CPU_THREAD
-
-
-@dataclass(frozen=True)
 class Tidy:
     """Ask for a model file cleaned up (see onnx_io.tidy); answered by Tidied, or None where nothing is to be cleaned.
 
@@ -72,13 +66,15 @@ class Tidy:
 class MeasureItem:
     """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1.
 
-    A model that is `lowered` is what the runtime made of another one, and is executed as it is.
+    `part` says what of the model is timed (see parts). The weights of a hollow model (see onnx_io.standalone), of
+    `weight_bytes` bytes, are made in the child.
     """
 
     key: str
     model: Model
     inputs: Mapping[str, Array] | None = None
-    lowered: bool = False
+    part: str = WHOLE
+    weight_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,13 +82,15 @@ class MeasurePlan:
     """How much effort goes into each model of a large set.
 
     A sample repeats the model until it lasts `sample_s` seconds; each model gets `rounds` samples, but no new one
-    after `model_s` seconds of sampling (3 samples at least). At most `batch_size` sessions and `batch_bytes` of models
+    after `model_s` seconds of sampling or when the three shortest samples differ by no more than the share `agreement`
+    (3 samples at least). At most `batch_size` sessions and `batch_bytes` of models
     live at once (8 sessions when several threads are used). After `total_s` seconds the rest is left unmeasured.
     """
 
     rounds: int = 21
     sample_s: float = 5e-4
     model_s: float = 1.0
+    agreement: float = 0.0
     batch_size: int = 32
     batch_bytes: int = 256_000_000
     total_s: float | None = None
@@ -103,7 +101,7 @@ DEFAULT_PLAN = MeasurePlan()
 
 @dataclass(frozen=True)
 class MeasureMany:
-    """Time a batch of small models in interleaved rounds; answered by a Timing or Failed for each key.
+    """Time a batch of small models in interleaved rounds; answered by a Timing, Failed or Absent for each key.
 
     The model `beside` takes part in all rounds; its time is told with that of each of the others.
     """
@@ -134,7 +132,7 @@ class CompareLatency:
     optimization: str = "all"
 
 
-Request = Probe | Describe | RunOutputs | RunDoubles | Lower | Tidy | MeasureMany | CompareLatency
+Request = Probe | Describe | RunOutputs | RunDoubles | Tidy | MeasureMany | CompareLatency
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ class Timing:
     """Seconds of one run: median of `samples` samples, and their spread (1.4826 * median absolute deviation).
 
     `quiet_s` is the lower quartile: what disturbs a kernel only adds to its time, so that it repeats better. `beside_s`
-    is that of the model that was timed beside it in the same rounds, where there was one.
+    is that of the model that was timed beside it in the same rounds, where there was one. `layouts` are those of the
+    inputs and outputs where only a part of a model was timed (see onnx_io.blocked).
     """
 
     median_s: float
@@ -27,6 +28,7 @@ class Timing:
     samples: int
     quiet_s: float
     beside_s: float | None = None
+    layouts: str = ""
 
     @property
     def median_ms(self) -> float:
@@ -44,6 +46,14 @@ class Failed:
     """A model that could not be measured, and why, in one sentence."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class Absent:
+    """The runtime makes nothing of a model that the part to be timed could be."""
+
+
+Measured = Timing | Failed | Absent
 
 
 @dataclass(frozen=True)

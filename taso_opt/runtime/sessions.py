@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 
-from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import UnsupportedError
 from taso_opt.runtime.engine import Run, refusals
 from taso_opt.runtime.inputs import Array, Dim, InputSpec
@@ -140,12 +140,13 @@ def _bound_run(session: ort.InferenceSession, feed: Mapping[str, Array], device:
     return run_and_wait
 
 
-def lower(model: Model, optimization: str, settings: RunSettings) -> bytes:
-    """The model that the runtime executes after its own optimizations, serialized; raises RuntimeFailure."""
-    with scratch_folder() as folder:
-        path = folder / "lowered.onnx"
-        options = session_options(optimization, settings)
-        options.optimized_model_filepath = str(path)
-        create_session(model, settings, options=options)
-        with refusals("save its optimized form of", model, ONNXRUNTIME):
-            return path.read_bytes()
+def lower(model: bytes, settings: RunSettings, path: Path) -> bytes:
+    """The model that the runtime executes after its own optimizations, serialized, by way of a file that it writes.
+
+    Raises RuntimeFailure.
+    """
+    options = session_options("all", settings)
+    options.optimized_model_filepath = str(path)
+    create_session(model, settings, options=options)
+    with refusals("save its optimized form of", model, ONNXRUNTIME):
+        return path.read_bytes()

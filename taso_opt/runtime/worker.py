@@ -18,7 +18,6 @@ from taso_opt.runtime.requests import (
     Broken,
     CompareLatency,
     Describe,
-    Lower,
     MeasureMany,
     Probe,
     Ready,
@@ -70,7 +69,7 @@ def reply_to(request: Request) -> Reply:
 
 
 def _answer(request: Request) -> object:
-    from taso_opt.runtime import batch, capabilities, contest, reference, sessions
+    from taso_opt.runtime import batch, capabilities, contest, reference
     from taso_opt.runtime.engine import engine
 
     match request:
@@ -85,8 +84,6 @@ def _answer(request: Request) -> object:
             return [runs.run_outputs(session, model, feed) for feed in feeds]
         case RunDoubles(model, feeds, settings):
             return reference.run_in_doubles(Path(model), feeds, settings)
-        case Lower(model, optimization, settings):
-            return sessions.lower(model, optimization, settings)
         case Tidy(model):
             from taso_opt.onnx_io import load_model
             from taso_opt.onnx_io.tidy import tidied

@@ -144,6 +144,7 @@ class _Parser:
 
     def __init__(self, text: str, variables: Mapping[str, Var], builder: Builder) -> None:
         self._text, self._at, self._variables, self._builder = text, 0, variables, builder
+        self._seen: tuple[int, re.Match[str] | None] = -1, None
 
     def equation(self) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
         source = self._side()
@@ -247,12 +248,20 @@ class _Parser:
             pieces.append(self._next())
         return parse_dim("".join(pieces))
 
+    def _token(self) -> re.Match[str] | None:
+        """What stands at the current place, found once for all who look at it."""
+        place, match = self._seen
+        if place != self._at:
+            match = _TOKEN.match(self._text, self._at)
+            self._seen = self._at, match
+        return match
+
     def _peek(self) -> str:
-        match = _TOKEN.match(self._text, self._at)
+        match = self._token()
         return match[1] if match else ""
 
     def _next(self) -> str:
-        match = _TOKEN.match(self._text, self._at)
+        match = self._token()
         if match is None:
             raise self._error("more of the equation")
         if match[1].isdecimal() and len(match[1]) > MAX_DIGITS:

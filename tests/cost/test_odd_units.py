@@ -9,11 +9,10 @@ import pytest
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
-from taso_opt.cost import measure as measuring
 from taso_opt.cost.layout import MOST_CHANNELS, form_key, is_of_images
 from taso_opt.cost.measure import rough_seconds
-from taso_opt.runtime import RunSettings, RuntimeProcess, probe
-from taso_opt.runtime.requests import Lower, Probe
+from taso_opt.runtime import WHOLE, RunSettings, RuntimeProcess, probe, questions
+from taso_opt.runtime.requests import MeasureMany, Probe
 from taso_opt.spec import load_specs
 
 CONVOLUTIONS = {
@@ -99,14 +98,14 @@ def test_empty_images_and_those_of_too_many_channels_are_never_asked_about_block
 
 
 class Sabotaged(RuntimeProcess):
-    """A runtime's process that a signal hits whenever it is asked to lower a model."""
+    """A runtime's process that a signal hits whenever it is asked to time a part of a model."""
 
     def __init__(self, sent):
         super().__init__()
         self.sent, self.asked = sent, 0
 
     def request(self, message, timeout_s):
-        if isinstance(message, Lower):
+        if isinstance(message, MeasureMany) and any(item.part != WHOLE for item in message.items):
             self.asked += 1
             super().request(Probe(), 60)  # it may have died of the last signal
             os.kill(self.pid, self.sent)
@@ -117,7 +116,7 @@ class Sabotaged(RuntimeProcess):
 def test_a_lowering_that_kills_or_hangs_the_runtime_leaves_the_unit_with_what_it_costs_alone(
     sent, op, model_of, monkeypatch
 ):
-    monkeypatch.setattr(measuring, "LOWERING_LIMIT_S", 0.5)
+    monkeypatch.setattr(questions, "BATCH_LIMIT_S", 0.0)
     with Sabotaged(sent) as process:
         model = model_of(measurer(process))
         assert 0 < model.cost([small(op)]) < 1
@@ -139,7 +138,7 @@ def test_a_conversion_that_cannot_be_asked_about_is_not_taken_to_be_free(op, mod
     with Sabotaged(signal.SIGKILL) as process:
         model = model_of(OnBlocks(measurer(process)))
         assert model.cost([small(op)]) == math.inf
-        assert process.asked == 2
+        assert process.asked == 1 + 2  # both at once, and each on its own
 
 
 class Refusing:

@@ -4,13 +4,13 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import numpy_helper
+from onnx import ModelProto, numpy_helper
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
-from taso_opt.onnx_io import standalone_model
+from taso_opt.onnx_io import fill_weights, standalone_model
 from taso_opt.spec import OPAQUE, load_specs
 
 N = symbol("n")
@@ -93,6 +93,18 @@ def test_equal_structures_give_equal_bytes_whatever_their_names():
     product = op.MatMul(variable("x", N, 3), constant("w", 3, 2))
     another = standalone_model(op, [product], opset=13, ir_version=7, seed=1)
     assert another != models[0]
+
+
+def test_a_hollow_model_is_filled_with_the_weights_that_it_would_have_had():
+    op = load_specs().builder()
+    outputs = [op.Add(op.MatMul(variable("x", 2, 3), constant("w", 3, 2)), constant("b", 2))]
+    whole, hollow = (
+        ModelProto.FromString(standalone_model(op, outputs, opset=13, ir_version=7, hollow=hollow))
+        for hollow in (False, True)
+    )
+    assert hollow != whole and not any(tensor.raw_data for tensor in hollow.graph.initializer)
+    fill_weights(hollow)
+    assert hollow == whole
 
 
 def test_all_parts_of_a_split_are_outputs_in_their_order():

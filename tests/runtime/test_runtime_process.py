@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 
 from taso_opt.errors import RuntimeFailure, UnsupportedError
@@ -21,7 +20,6 @@ from taso_opt.runtime import (
     RunSettings,
     RuntimeProcess,
     describe,
-    lower,
     probe,
     run_feeds,
     run_outputs,
@@ -106,13 +104,6 @@ def test_strings_pass_and_a_sequence_is_flattened(shared_process, strings_and_se
     outputs = run_outputs(shared_process, strings_and_sequence, {"s": np.array(["u", "v"], object), "a": a})
     assert outputs[0].tolist() == ["u", "v"]
     assert [array.tolist() for array in outputs[1:]] == [a.tolist(), a.tolist()]
-
-
-def test_a_lowered_model_is_what_the_runtime_executes(shared_process, unary):
-    model = unary("Identity", count=3)
-    plain = onnx.load_from_string(lower(shared_process, model, optimization="none"))
-    assert [node.op_type for node in plain.graph.node] == ["Identity"] * 3
-    assert len(onnx.load_from_string(lower(shared_process, model)).graph.node) == 1
 
 
 def test_malformed_bytes_are_refused_in_one_sentence_and_the_child_goes_on(shared_process, unary):

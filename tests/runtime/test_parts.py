@@ -1,0 +1,89 @@
+"""Parts of models, as the runtime executes them."""
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from taso_opt.errors import RuntimeFailure
+from taso_opt.onnx_io import FROM_BLOCKED, TO_BLOCKED, conversion_model
+from taso_opt.runtime import CORE, WHOLE, Absent, MeasureItem, MeasurePlan, RunSettings, Timing, measure_many
+from taso_opt.runtime.parts import part_of
+
+IMAGE = [1, 32, 8, 8]
+
+
+def convolved(weights: bool) -> bytes:
+    """The exponential of the activated convolution of an image; without weights it is hollow."""
+    filters = numpy_helper.from_array(np.full((32, 32, 3, 3), 0.01, np.float32), "w")
+    if not weights:
+        filters.ClearField("raw_data")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Exp", ["r"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, IMAGE) for name in "xy")
+    graph = helper.make_graph(nodes, "convolved", [x], [y], [filters])
+    opsets = [helper.make_opsetid("", 13)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+
+
+def part(model: bytes, path, name: str = WHOLE, weight_bytes: int = 0):
+    return part_of(MeasureItem("it", model, part=name, weight_bytes=weight_bytes), "all", RunSettings(), path)
+
+
+def has_blocked_convolutions(path) -> bool:
+    found = part(conversion_model(IMAGE, True, 1), path, TO_BLOCKED)
+    return found is not None
+
+
+def test_a_complete_model_is_run_as_it_is(tmp_path):
+    model = convolved(weights=True)
+    found = part(model, tmp_path / "lowered.onnx")
+    assert found is not None and found.model is model and found.optimization == "all"
+
+
+def test_a_hollow_model_gets_its_weights(tmp_path):
+    found = part(convolved(weights=False), tmp_path / "lowered.onnx", weight_bytes=1)
+    assert found is not None
+    weights = numpy_helper.to_array(ModelProto.FromString(found.model).graph.initializer[0])
+    assert weights.shape == (32, 32, 3, 3) and np.unique(weights).size > 1000
+
+
+def test_a_core_stands_without_the_convolutions_around_it(tmp_path):
+    path = tmp_path / "lowered.onnx"
+    if not has_blocked_convolutions(path):
+        pytest.skip("the runtime has no blocked convolutions for this processor")
+    found = part(convolved(weights=False), path, CORE, weight_bytes=1)
+    assert found is not None and found.optimization == "none" and found.layouts == "b>p"
+    graph = ModelProto.FromString(found.model).graph
+    assert [node.op_type for node in graph.node] == ["Conv", "ReorderOutput", "Exp"]
+    assert len(graph.initializer) == 1
+
+
+def test_conversions_stand_alone_and_there_may_be_none(tmp_path):
+    path = tmp_path / "lowered.onnx"
+    if not has_blocked_convolutions(path):
+        pytest.skip("the runtime has no blocked convolutions for this processor")
+    found = part(conversion_model(IMAGE, False, 3), path, FROM_BLOCKED)
+    assert found is not None
+    assert [node.op_type for node in ModelProto.FromString(found.model).graph.node] == ["ReorderOutput"] * 3
+    assert part(conversion_model([1, 3, 8, 8], True, 1), path, TO_BLOCKED) is None
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with pytest.raises(RuntimeFailure, match="expected ONNX Runtime to prepare a model of 4 bytes"):
+        part(b"junk", tmp_path / "lowered.onnx", CORE)
+
+
+def test_a_part_that_there_is_not_is_told_apart_from_a_failure(shared_process):
+    items = [
+        MeasureItem("none", conversion_model([1, 3, 8, 8], True, 1), part=TO_BLOCKED),
+        MeasureItem("core", convolved(weights=False), part=CORE, weight_bytes=1),
+    ]
+    results = measure_many(shared_process, items, plan=MeasurePlan(rounds=3, sample_s=2e-4))
+    assert results["none"] == Absent()
+    core = results["core"]
+    assert isinstance(core, Timing | Absent)
+    if isinstance(core, Timing):
+        assert core.layouts == "b>p"
