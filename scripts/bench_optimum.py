@@ -43,8 +43,9 @@ from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.onnx_io import Model, read_model, spellable, weight_bytes
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeProcess, probe
-from taso_opt.search.backtracking import MOST_WORK, WORTH_MEASURING, BacktrackingSearch
+from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import Plan, SearchLimits
+from taso_opt.search.prices import MOST_WORK, WORTH_MEASURING
 from taso_opt.spec import load_specs
 
 T = TypeVar("T")

@@ -14,6 +14,7 @@ from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError
 from taso_opt.runtime.engine import Run, ready_run, refusals
 from taso_opt.runtime.estimate import timing_of
+from taso_opt.runtime.inputs import ENOUGH_DIFFERENT
 from taso_opt.runtime.parts import part_of
 from taso_opt.runtime.requests import MeasureItem, MeasureMany, MeasurePlan
 from taso_opt.runtime.results import Absent, Failed, Measured, Timing
@@ -74,7 +75,7 @@ def _entered(item: MeasureItem, request: MeasureMany, path: Path) -> _Entrant | 
         part = part_of(item, request.optimization, settings, path)
         if part is None:
             return Absent()
-        run = ready_run(part.model, [item.inputs], settings, part.optimization)
+        run = ready_run(part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT)
         with refusals("run", item.model, settings.runtime):
             repeats = repeats_for(calibrate(run, clock_of(settings)), request.plan.sample_s)
     except TasoError as error:

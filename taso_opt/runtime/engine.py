@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from taso_opt.errors import RuntimeFailure, TasoError
-from taso_opt.runtime.inputs import Array, bind_shapes, random_inputs
+from taso_opt.runtime.inputs import MOST_ELEMENTS, Array, bind_shapes, random_inputs
 from taso_opt.runtime.requests import Model, name_of
 from taso_opt.runtime.results import ModelDescription
 from taso_opt.runtime.settings import OPENVINO, TITLES, RunSettings
@@ -47,16 +47,21 @@ def engine(settings: RunSettings) -> Engine:
 
 
 def ready_run(
-    model: Model, feeds: Sequence[Mapping[str, Array] | None], settings: RunSettings, optimization: str
+    model: Model,
+    feeds: Sequence[Mapping[str, Array] | None],
+    settings: RunSettings,
+    optimization: str,
+    different: int = MOST_ELEMENTS,
 ) -> Run:
     """A call that runs the model on the next of the feeds in turn, already run on the first.
 
-    In place of None stand seeded random inputs, free dims set to 1. Raises as `create_session` does.
+    In place of None stand seeded random inputs of so many `different` numbers, free dims set to 1. Raises as
+    `create_session` does.
     """
     runtime = engine(settings)
     session = runtime.create_session(model, settings, optimization)
     description = runtime.describe_session(session)
-    inputs = [inputs_for(description, feed, settings) for feed in feeds]
+    inputs = [inputs_for(description, feed, settings, different) for feed in feeds]
     with refusals("run", model, settings.runtime):
         runs = runtime.bound_runs(session, inputs, settings.device)
         runs[0]()
@@ -67,12 +72,12 @@ def ready_run(
 
 
 def inputs_for(
-    description: ModelDescription, inputs: Mapping[str, Array] | None, settings: RunSettings
+    description: ModelDescription, inputs: Mapping[str, Array] | None, settings: RunSettings, different: int
 ) -> dict[str, Array]:
     """The given inputs, or seeded random ones for those that a model has, with every free dim set to 1."""
     if inputs is not None:
         return {name: np.asarray(value) for name, value in inputs.items()}
-    return random_inputs(bind_shapes(description.inputs, {}), settings.seed)
+    return random_inputs(bind_shapes(description.inputs, {}), settings.seed, different)
 
 
 @contextmanager

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
-from math import inf
 from typing import Any
 
 from taso_opt.core.term import Term, operator_count
-from taso_opt.cost import Around
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.neighbourhood import Expired, LocalChange, Move, Neighbourhood, moves_from
+from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, moves_from
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
+from taso_opt.search.prices import Prices
 from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002
 """Improvements of a smaller share are below what measurements tell apart."""
-
-NOISE = 0.02
-"""Measured costs of units differ by as much from one measurement to the next."""
 
 DETOUR = 0.02
 """By which share of its cost a graph stands further behind for each step that led to nothing better.
@@ -45,12 +41,6 @@ most of what it does at another."""
 
 MOST_BUILT = 16
 """How many of the joint moves from the original are built at once, those that promise most."""
-
-TRACE = 1e-10
-"""Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
-
-MOST_WORK, WORTH_MEASURING = 4, 1_000_000
-"""How many times the multiplications of what it replaces a change may take, beside a million, to be measured."""
 
 LEAST_EXPANSION_S = 5.0
 """A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
@@ -79,8 +69,7 @@ class BacktrackingSearch:
         self._queue: list[tuple[float, int, float, float, Plan, Move | None]] = []
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
-        self._units: dict[tuple[tuple[Term, ...], frozenset[Term]], Sequence[Any]] = {}
-        self._kernels: dict[tuple[tuple[Term, ...], frozenset[Term], Around], Sequence[Any]] = {}
+        self._prices = Prices(cost)
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
         """Search from a graph; `progress` hears of every expanded graph.
@@ -135,7 +124,7 @@ class BacktrackingSearch:
         groups, layouts = self._cost.execution(plan.outputs)
         here = Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts)
         bearable = BEARABLE * plan.cost
-        single, joint = moves_from(here, self._rewriter, self._price, plan is kept.best, bearable, expired)
+        single, joint = moves_from(here, self._rewriter, self._prices.of, plan is kept.best, bearable, expired)
         if is_original:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             gains = [move for move in joint if move.change < -MEANINGFUL_GAIN * plan.cost]
@@ -181,53 +170,6 @@ class BacktrackingSearch:
             cost = max(cost, parent.cost)
         return Plan(outputs, cost, (*parent.steps, *move.steps))
 
-    def _price(self, changes: Sequence[LocalChange]) -> list[float]:
-        """The change of cost of each local change; everything not yet measured is measured in one batch.
-
-        What multiplies many times as much as what it replaces is not worth measuring: it costs infinity. A difference
-        within the noise of measured costs is none, but for a trace where fewer operators are left.
-        """
-        pairs = [(self._units_of(change, False), self._units_of(change, True)) for change in changes]
-        hopeful = [self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING for old, new in pairs]
-        # 1. Learn how the parts of all changes run, which decides what has to be measured; measure it.
-        self._cost.learn(
-            unit for pair, worth in zip(pairs, hopeful, strict=True) if worth for units in pair for unit in units
-        )
-        promising = [change for change, worth in zip(changes, hopeful, strict=True) if worth]
-        kernels = [(self._kernels_of(change, False), self._kernels_of(change, True)) for change in promising]
-        self._cost.prepare(kernel for pair in kernels for side in pair for kernel in side)
-        # 2. Add up.
-        costs = iter(
-            _difference(self._sum(old), self._sum(new)) or _trace(change)
-            for change, (old, new) in zip(promising, kernels, strict=True)
-        )
-        return [next(costs) if worth else inf for worth in hopeful]
-
-    def _units_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
-        """The units of a change before it or after it, which are all that is needed and not kept; found once."""
-        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
-        place = outputs, inner
-        known = self._units.get(place)
-        if known is None:
-            known = self._units[place] = self._cost.units(outputs, change.kept)
-        return known
-
-    def _kernels_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
-        """The same as the runtime executes it where it stands; found once."""
-        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
-        place = outputs, inner, change.around
-        known = self._kernels.get(place)
-        if known is None:
-            units = self._units_of(change, after)
-            known = self._kernels[place] = self._cost.kernels(outputs, change.kept, change.around, units)
-        return known
-
-    def _work(self, units: Sequence[Any]) -> int:
-        return sum(self._cost.work(unit) for unit in units)
-
-    def _sum(self, units: Sequence[Any]) -> float:
-        return sum(self._cost.known(unit) or 0.0 for unit in units)
-
 
 def _lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -> Iterator[tuple[Move, float, float]]:
     """The moves, with how long a detour each is where it does not pay at once, and the loss that it need not wait for.
@@ -243,12 +185,3 @@ def _lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -
         rule = id(move.steps[0].rule)
         yield move, 1 + ANOTHER_PLACE * places[rule], 0.0
         places[rule] += 1
-
-
-def _trace(change: LocalChange) -> float:
-    return -TRACE * max(change.saved, 0)
-
-
-def _difference(old: float, new: float) -> float:
-    change = new - old
-    return change if abs(change) > NOISE * max(old, new) else 0.0

@@ -223,7 +223,9 @@ def combined(moves: Sequence[tuple[Move, LocalChange]], bearable: float = 0.0) -
     return Move(steps, replacements, sum(move.change for move in taken), sum(move.saved for move in taken))
 
 
-Pricing = Callable[[Sequence[LocalChange]], list[float]]
+Pricing = Callable[[Sequence[LocalChange], float], list[float | None]]
+"""The changes of cost, in seconds, of local changes, None for what is not worth pricing; the other operand says how
+many seconds a rule may cost in all where it is applied everywhere."""
 
 
 def moves_from(
@@ -243,7 +245,7 @@ def moves_from(
     thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
-    priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price)
+    priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price, bearable)
     if with_sequences:
         sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, expired)]
         found = (*_folding(here, rewriter, price, expired), *_priced(sequences, price))
@@ -282,10 +284,11 @@ def _sketch(term: Term, depth: int) -> Sketch:
     return term.operator, term.attributes, operands
 
 
-def _priced(changes: Sequence[LocalChange], price: Pricing) -> list[tuple[Move, LocalChange]]:
+def _priced(changes: Sequence[LocalChange], price: Pricing, bearable: float = 0.0) -> list[tuple[Move, LocalChange]]:
     return [
         (Move(change.steps, change.replacements, cost, change.saved), change)
-        for change, cost in zip(changes, price(changes), strict=True)
+        for change, cost in zip(changes, price(changes, bearable), strict=True)
+        if cost is not None
     ]
 
 

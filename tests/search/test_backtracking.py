@@ -76,9 +76,9 @@ def test_moves_that_there_is_no_time_to_find_are_left_out():
     op = load_specs().builder()
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in RULES)))
     here, asked = Neighbourhood(outputs), iter([False] * 2)
-    everything, _ = moves_from(here, rewriter, lambda changes: [0.0 for _ in changes], True)
+    everything, _ = moves_from(here, rewriter, lambda changes, _: [0.0 for _ in changes], True)
     some, _ = moves_from(
-        here, rewriter, lambda changes: [0.0 for _ in changes], True, expired=lambda: next(asked, True)
+        here, rewriter, lambda changes, _: [0.0 for _ in changes], True, expired=lambda: next(asked, True)
     )
     assert len(some) == 2 < len(everything)
 

@@ -38,7 +38,7 @@ def test_joining_the_parts_of_a_split_again_is_undone_in_the_same_move(op):
     whole, weight = tensor(Var, "x", 2, 8), tensor(Const, "w", 8, 8)
     split = op.Split(op.Relu(whole), axis=-2, sizes=(1, 1))
     outputs = tuple(op.MatMul(op.item(split, part), weight) for part in range(2))
-    single, _ = moves(op, outputs, (MERGE, UNDO), lambda changes: [0.0 for _ in changes])
+    single, _ = moves(op, outputs, (MERGE, UNDO), lambda changes, _: [0.0 for _ in changes])
     merge = next(move for move in single if len(move.replacements) == 2)
     assert [step.rule.rule.name for step in merge.steps] == [parse_rule(rule, op).name for rule in (MERGE, UNDO)]
     product = op.MatMul(op.Relu(whole), weight)
@@ -49,7 +49,7 @@ def test_joining_the_parts_of_a_split_again_is_undone_in_the_same_move(op):
 
 def spelled(op, outputs, losses, **options):
     """The numbers of places of the joint moves of SPELL, where the changes lose so much, one after the other."""
-    _, joint = moves(op, outputs, (SPELL,), lambda changes: losses[: len(changes)], **options)
+    _, joint = moves(op, outputs, (SPELL,), lambda changes, _: losses[: len(changes)], **options)
     return [len(move.steps) for move in joint]
 
 
@@ -77,7 +77,7 @@ def test_a_rule_that_fits_in_several_ways_is_a_joint_move_for_what_leads_to_the_
         for place in range(3)
     )
     regroup = "Add(Add(x, y), z) = Add(Add(x, z), y) where x[*b, m], y[*b, m], z[m]"
-    _, joint = moves(op, outputs, (regroup,), lambda changes: [0.0 for _ in changes])
+    _, joint = moves(op, outputs, (regroup,), lambda changes, _: [0.0 for _ in changes])
     outer = [[{operand.operator for operand in new.args} - {"Add"} for _, new in move.replacements] for move in joint]
     assert [{"Sigmoid"}] * 3 in outer
     assert [{"Tanh"}] * 3 in outer
@@ -108,7 +108,7 @@ def test_sequences_at_places_that_look_alike_are_looked_into_where_the_first_one
     for gain in (-1.0, 0.0):
         rewriter, asked = Rewriter(op, RuleSet((rule,))), []
 
-        def price(changes, gain=gain, asked=asked):
+        def price(changes, bearable, gain=gain, asked=asked):
             asked += [change for change in changes if len(change.steps) > 1]
             return [gain if len(change.steps) > 1 else 0.0 for change in changes]
 

@@ -1,0 +1,115 @@
+"""What local changes of a graph cost, measuring as little for that as will do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from taso_opt.core.term import Term
+from taso_opt.cost import Around
+from taso_opt.search.neighbourhood import LocalChange
+from taso_opt.search.pricing import CostOracle
+
+NOISE = 0.02
+"""Measured costs of units differ by as much from one measurement to the next."""
+
+TRACE = 1e-10
+"""Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
+
+MOST_WORK, WORTH_MEASURING = 4, 1_000_000
+"""How many times the multiplications of what it replaces a change may take, beside a million, to be measured."""
+
+TRIALS = 8
+"""In how many ways that differ in what has to be measured a rule is tried before it is priced everywhere."""
+
+
+class Prices:
+    """The prices of the local changes of one search, over a cost model that measures what is asked of it."""
+
+    def __init__(self, cost: CostOracle[Any]) -> None:
+        self._cost = cost
+        self._units: dict[tuple[tuple[Term, ...], frozenset[Term]], Sequence[Any]] = {}
+        self._kernels: dict[tuple[tuple[Term, ...], frozenset[Term], Around], Sequence[Any]] = {}
+
+    def of(self, changes: Sequence[LocalChange], bearable: float = 0.0) -> list[float | None]:
+        """The change of cost of each local change in seconds; everything not yet measured is measured in two batches.
+
+        None stands for what is not worth measuring: what multiplies many times as much as what it replaces, and what
+        belongs to a rule that loses wherever it was tried and could not be applied everywhere for `bearable` seconds,
+        since what a rule does at some places of a graph says most of what it does at the others.
+        """
+        costs: dict[int, float] = {}
+        rules = self._by_rule(changes)
+        # 1. Try each rule in a few ways that differ.
+        trials = [_spread(ways) for ways in rules]
+        costs |= self._priced(changes, [place for places in trials for place in places])
+        # 2. Price the other places of the rules that do not always lose.
+        rest: list[int] = []
+        for ways, tried in zip(rules, trials, strict=True):
+            places = [place for way in ways for place in way]
+            losses = [costs[place] for place in tried]
+            if min(losses) <= 0 or sum(losses) / len(losses) * len(places) <= bearable:
+                rest += [place for place in places if place not in costs]
+        costs |= self._priced(changes, rest)
+        return [costs.get(place) for place in range(len(changes))]
+
+    def _by_rule(self, changes: Sequence[LocalChange]) -> list[list[list[int]]]:
+        """For each rule, or sequence of rules, the places among the changes that may pay, by the units they lead to."""
+        rules: dict[tuple[int, ...], dict[frozenset[Any], list[int]]] = {}
+        for place, change in enumerate(changes):
+            old, new = self._units_of(change, False), self._units_of(change, True)
+            if self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING:
+                ways = rules.setdefault(tuple(id(step.rule) for step in change.steps), {})
+                ways.setdefault(frozenset(new), []).append(place)
+        return [list(ways.values()) for ways in rules.values()]
+
+    def _priced(self, changes: Sequence[LocalChange], places: Sequence[int]) -> dict[int, float]:
+        """The change of cost of some local changes; everything not yet measured is measured in one batch.
+
+        A difference within the noise of measured costs is none, but for a trace where fewer operators are left.
+        """
+        # 1. Learn how the parts of all changes run, which decides what has to be measured; measure it.
+        sides = [(changes[place], after) for place in places for after in (False, True)]
+        self._cost.learn(unit for change, after in sides for unit in self._units_of(change, after))
+        kernels = [self._kernels_of(change, after) for change, after in sides]
+        self._cost.prepare(kernel for side in kernels for kernel in side)
+        # 2. Add up.
+        sums = iter([sum(self._cost.known(kernel) or 0.0 for kernel in side) for side in kernels])
+        return {place: _difference(next(sums), next(sums)) or _trace(changes[place]) for place in places}
+
+    def _units_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
+        """The units of a change before it or after it, which are all that is needed and not kept; found once."""
+        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
+        place = outputs, inner
+        known = self._units.get(place)
+        if known is None:
+            known = self._units[place] = self._cost.units(outputs, change.kept)
+        return known
+
+    def _kernels_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
+        """The same as the runtime executes it where it stands; found once."""
+        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
+        place = outputs, inner, change.around
+        known = self._kernels.get(place)
+        if known is None:
+            units = self._units_of(change, after)
+            known = self._kernels[place] = self._cost.kernels(outputs, change.kept, change.around, units)
+        return known
+
+    def _work(self, units: Sequence[Any]) -> int:
+        return sum(self._cost.work(unit) for unit in units)
+
+
+def _spread(ways: Sequence[Sequence[int]]) -> list[int]:
+    """A place for each of at most so many ways as are tried, those at both ends among them."""
+    last = len(ways) - 1
+    return [ways[number][0] for number in sorted({trial * last // (TRIALS - 1) for trial in range(TRIALS)})]
+
+
+def _trace(change: LocalChange) -> float:
+    return -TRACE * max(change.saved, 0)
+
+
+def _difference(old: float, new: float) -> float:
+    change = new - old
+    return change if abs(change) > NOISE * max(old, new) else 0.0

@@ -1,0 +1,81 @@
+"""Local changes are priced by measuring what says most about them."""
+
+import pytest
+from fake_cost import FakeCost
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Var
+from taso_opt.core.types import TensorType
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.prices import TRIALS, Prices
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+
+SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
+PLACES = 3 * TRIALS
+
+
+@pytest.fixture(scope="module")
+def op():
+    return load_specs().builder()
+
+
+class SpellingCost(FakeCost):
+    """Only maxima cost anything, by their number of elements; remembers what was to be measured."""
+
+    def __init__(self, builder, of_maximum):
+        super().__init__(builder)
+        self.of_maximum, self.asked = of_maximum, []
+
+    def prepare(self, units):
+        self.asked += [unit for unit in units if unit.operator == "Max" and unit not in self.asked]
+
+    def known(self, unit):
+        return self.of_maximum(self._builder.type(unit).elements) if unit.operator == "Max" else 10.0
+
+    def work(self, unit):
+        return 1
+
+
+def spellings(op, sizes):
+    """The changes of one activation each, on tensors of these sizes."""
+    outputs = tuple(op.Relu(Var(f"x{at}", TensorType("float32", (size,)))) for at, size in enumerate(sizes))
+    rewriter, here = Rewriter(op, RuleSet((parse_rule(SPELL, op),))), Neighbourhood(outputs)
+    return [here.local_change((step,), step.replacements) for step in rewriter.steps(here.terms)]
+
+
+def test_a_rule_that_loses_wherever_it_is_tried_is_measured_at_a_few_places_only(op):
+    cost, changes = SpellingCost(op, lambda size: 11.0), spellings(op, range(1, PLACES + 1))
+    prices = Prices(cost).of(changes)
+    assert [price for price in prices if price is not None] == [1.0] * TRIALS
+    assert prices[0] == prices[-1] == 1.0
+    assert len(cost.asked) == TRIALS
+
+
+def test_a_rule_that_gains_somewhere_is_priced_everywhere(op):
+    cost = SpellingCost(op, lambda size: 11.0 if size < PLACES else 9.0)
+    changes = spellings(op, range(1, PLACES + 1))
+    assert Prices(cost).of(changes) == [1.0] * (PLACES - 1) + [-1.0]
+
+
+def test_a_rule_whose_loss_everywhere_is_bearable_is_priced_everywhere(op):
+    cost, changes = SpellingCost(op, lambda size: 11.0), spellings(op, range(1, PLACES + 1))
+    assert Prices(cost).of(changes, bearable=PLACES - 1.0).count(None) == PLACES - TRIALS
+    assert Prices(cost).of(changes, bearable=PLACES + 0.0) == [1.0] * PLACES
+
+
+def test_what_multiplies_many_times_as_much_is_not_measured(op):
+    class Heavy(SpellingCost):
+        def work(self, unit):
+            return 10**9 if unit.operator == "Max" else 1
+
+    cost = Heavy(op, lambda size: 1.0)
+    assert Prices(cost).of(spellings(op, (1, 2))) == [None, None]
+    assert cost.asked == []
+
+
+def test_differences_within_the_noise_are_none(op):
+    changes = spellings(op, (1,))
+    assert Prices(SpellingCost(op, lambda size: 10.1)).of(changes) == [0.0]
+    assert Prices(SpellingCost(op, lambda size: 10.5)).of(changes) == [0.5]
