@@ -81,8 +81,8 @@ READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 2, 4, 8, 16, 24, 32))
 
 IR_VERSION = 8
 ITEM_BYTES = {"float32": 4, "float64": 8}
-PLAN = MeasurePlan(rounds=7, sample_s=1.5e-3, model_s=0.03, agreement=0.05)
-SETTLING_PLAN = MeasurePlan(rounds=6, sample_s=8e-3, model_s=0.06, agreement=0.05)
+PLAN = MeasurePlan(rounds=5, sample_s=1e-3, model_s=0.03, agreement=0.05)
+SETTLING_PLAN = MeasurePlan(rounds=5, sample_s=8e-3, model_s=0.06, agreement=0.05)
 """For units that wait for weights: it takes several runs until all copies lie in the farther caches again, from which
 the models measured beside them have driven them out."""
 
