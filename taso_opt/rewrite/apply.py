@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -86,8 +86,12 @@ class Instantiation:
         return substitute(size, replacement)
 
 
-def substitute_terms(builder: Builder, roots: Sequence[Term], mapping: Mapping[Term, Term]) -> tuple[Term, ...] | None:
+def substitute_terms(
+    builder: Builder, roots: Sequence[Term], mapping: Mapping[Term, Term], without: Collection[Term] = ()
+) -> tuple[Term, ...] | None:
     """The roots with every term of `mapping` replaced by its image, inside images too; None when that is cyclic.
+
+    Terms `without` any of those that are replaced, neither they nor what they are made of, are not looked into.
 
     A merge of two terms of which one needs the other would need itself: such a substitution is valid as an equation
     but no graph computes it (Figure 2.6 of the paper).
@@ -103,6 +107,9 @@ def substitute_terms(builder: Builder, roots: Sequence[Term], mapping: Mapping[T
             rebuilt[term] = rebuilt[image] if image is not None else _rebuild(builder, term, rebuilt)
             continue
         if term in rebuilt:
+            continue
+        if term in without:
+            rebuilt[term] = term
             continue
         if term in open_terms:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -115,9 +115,9 @@ class Rewriter:
         operator = self._builder.operator(term) if isinstance(term, Apply) else None
         return operator is not None and (operator.elementwise or operator.defined)
 
-    def replaced(self, term: Term, mapping: Mapping[Term, Term]) -> Term | None:
-        """A term with every term of `mapping` in it replaced, inside images too; None when that is cyclic."""
-        found = substitute_terms(self._builder, (term,), mapping)
+    def replaced(self, term: Term, mapping: Mapping[Term, Term], without: Collection[Term] = ()) -> Term | None:
+        """A term with every term of `mapping` in it replaced, as `substitute_terms` does; None when that is cyclic."""
+        found = substitute_terms(self._builder, (term,), mapping, without)
         return None if found is None else found[0]
 
     def candidates(self, term: Term) -> list[tuple[CompiledRule, Matcher]]:

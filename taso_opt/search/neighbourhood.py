@@ -131,9 +131,11 @@ class Neighbourhood:
         """A step, with those that take away again what it adds and undoes, as the join of all parts of a split."""
         _, new = self._built_on(image for _, image in step.replacements)
         undone = [found for found in map(rewriter.undone, new) if found is not None]
+        if not undone:
+            return (step,), step.replacements
         mapping = {old: image for found in undone for old, image in found.replacements}
-        pairs = [(old, rewriter.replaced(image, mapping)) for old, image in step.replacements] if undone else []
-        if not undone or any(image is None for _, image in pairs):
+        pairs = [(old, rewriter.replaced(image, mapping, self._present)) for old, image in step.replacements]
+        if any(image is None for _, image in pairs):
             return (step,), step.replacements
         return (step, *undone), tuple((old, image) for old, image in pairs if image is not None)
 
