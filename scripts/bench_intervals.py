@@ -8,6 +8,7 @@ are all pairs of an interval and another repetition's speed-up, and the interval
 machine's other users may change the speed-up itself from one minute to the next; that is in no interval.
 """
 
+import platform
 import statistics
 import sys
 from collections.abc import Sequence
@@ -102,7 +103,8 @@ def write(rows: Sequence[Row], output: Path) -> None:
         "",
         (__doc__ or "").split("\n\n", 2)[2].strip(),
         "",
-        f"Made by `make bench-intervals`: {holding} of {repetitions} intervals hold the median speed-up, and "
+        f"Made by `make bench-intervals` on {platform.machine()}, Python {platform.python_version()}, one thread: "
+        f"{holding} of {repetitions} intervals hold the median speed-up, and "
         f"{statistics.mean(row.repeated for row in rows):.0%} of repetitions lie in the interval of another.",
         "",
         f"| {' | '.join(COLUMNS)} |",
