@@ -15,7 +15,7 @@ from taso_opt.cost import Around
 from taso_opt.onnx_io import PLAIN
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter, Step
-from taso_opt.search.pricing import CostOracle
+from taso_opt.search.oracle import CostOracle
 from taso_opt.spec.builder import Builder
 
 Outputs = tuple[Term, ...]

@@ -13,8 +13,8 @@ from taso_opt.cost.quantities import weight_bytes as folded_bytes
 from taso_opt.onnx_io import bytes_added, weight_bytes
 from taso_opt.report.record import ObjectivePart
 from taso_opt.search.finals import Standard
+from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import Plan, SearchResult
-from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
 FINALISTS, MOST_FINALISTS, LIGHT_BYTES = 3, 8, 64 << 20

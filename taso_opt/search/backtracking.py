@@ -13,9 +13,9 @@ from taso_opt.core.term import Term, operator_count
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, moves_from
+from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.prices import Prices
-from taso_opt.search.pricing import CostOracle
 from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002

@@ -8,7 +8,7 @@ from typing import Any
 from taso_opt.core.term import Term
 from taso_opt.cost import Around
 from taso_opt.search.neighbourhood import LocalChange
-from taso_opt.search.pricing import CostOracle
+from taso_opt.search.oracle import CostOracle
 
 NOISE = 0.02
 """Measured costs of units differ by as much from one measurement to the next."""
@@ -101,9 +101,10 @@ class Prices:
 
 
 def _spread(ways: Sequence[Sequence[int]]) -> list[int]:
-    """A place for each of at most so many ways as are tried, those at both ends among them."""
+    """The places of at most so many ways as are tried, those at both ends among them."""
     last = len(ways) - 1
-    return [ways[number][0] for number in sorted({trial * last // (TRIALS - 1) for trial in range(TRIALS)})]
+    chosen = sorted({trial * last // (TRIALS - 1) for trial in range(TRIALS)})
+    return [place for number in chosen for place in ways[number]]
 
 
 def _trace(change: LocalChange) -> float:
