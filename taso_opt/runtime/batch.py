@@ -48,18 +48,19 @@ def measure_many(request: MeasureMany) -> dict[str, Measured]:
                 entrants[items[place].key] = entrant
             else:
                 results[items[place].key] = entrant
-    # 2. Interleaved rounds, each in a new random order.
-    keys = list(entrants)
+    # 2. Interleaved rounds, each in a new random order; the model beside has two turns in each, since all hang on it.
+    beside_key = request.beside.key if request.beside is not None else None
+    turns = [*entrants, *(key for key in entrants if key == beside_key)]
     with no_garbage_collection():
         for _ in range(request.plan.rounds):
-            for place in generator.permutation(len(keys)):
-                entrant = entrants[keys[place]]
-                if keys[place] not in results and _wants_more(entrant, request.plan):
+            for place in generator.permutation(len(turns)):
+                key, entrant = turns[place], entrants[turns[place]]
+                if key not in results and (key == beside_key or _wants_more(entrant, request.plan)):
                     _visit(entrant, clock, request.settings.runtime, results)
     # 3. Medians.
     for key, entrant in entrants.items():
         results.setdefault(key, replace(timing_of(entrant.samples), layouts=entrant.layouts))
-    beside = results[request.beside.key] if request.beside is not None else None
+    beside = None if beside_key is None else results[beside_key]
     beside_s = beside.quiet_s if isinstance(beside, Timing) else None
     return {item.key: _beside(results[item.key], beside_s) for item in request.items}
 
