@@ -116,7 +116,7 @@ class Sabotaged(RuntimeProcess):
 def test_a_lowering_that_kills_or_hangs_the_runtime_leaves_the_unit_with_what_it_costs_alone(
     sent, op, model_of, monkeypatch
 ):
-    monkeypatch.setattr(questions, "BATCH_LIMIT_S", 0.0)
+    monkeypatch.setattr(questions, "BATCH_LIMIT_S", 10.0)
     with Sabotaged(sent) as process:
         model = model_of(measurer(process))
         assert 0 < model.cost([small(op)]) < 1
