@@ -59,7 +59,7 @@ def parts(record):
     ],
 )
 def test_each_objective_is_counted_reached_and_reported(objective, before, after, chain, process):
-    record = optimize_file(chain, OptimizeSettings(objective=objective, budget=5), process=process)
+    record = optimize_file(chain, OptimizeSettings(objective=objective, budget=20), process=process)
     assert record.result == "improved"
     assert parts(record) == {objective: (before, after)}
     assert [node.op_type for node in onnx.load(record.output).graph.node] == ["MatMul"]
@@ -68,20 +68,20 @@ def test_each_objective_is_counted_reached_and_reported(objective, before, after
 
 def test_a_result_by_another_objective_is_not_slower_unless_that_is_allowed(low_rank, process):
     """One launch in place of two, but three times the work."""
-    strict = optimize_file(low_rank, OptimizeSettings(objective="launches", budget=5), process=process)
+    strict = optimize_file(low_rank, OptimizeSettings(objective="launches", budget=20), process=process)
     assert strict.result == "unchanged" and "--allow-slower" in strict.reason
     assert low_rank.read_bytes() == low_rank.with_name("model.opt.onnx").read_bytes()
-    allowed = OptimizeSettings(objective="launches", allow_slower=True, force=True, budget=5)
+    allowed = OptimizeSettings(objective="launches", allow_slower=True, force=True, budget=20)
     record = optimize_file(low_rank, allowed, process=process)
     assert (record.result, parts(record)) == ("improved", {"launches": (2, 1)})
     assert record.speedup.high < 1
 
 
 def test_a_limit_on_the_size_keeps_the_model_small(low_rank, process):
-    settings = OptimizeSettings(objective="launches", max_size_growth=10, allow_slower=True, budget=5)
+    settings = OptimizeSettings(objective="launches", max_size_growth=10, allow_slower=True, budget=20)
     record = optimize_file(low_rank, settings, process=process)
     assert (record.result, record.reason) == ("unchanged", "no rewriting within the limits is better by the objective")
-    grown = OptimizeSettings(objective="launches", max_size_growth=250, allow_slower=True, force=True, budget=5)
+    grown = OptimizeSettings(objective="launches", max_size_growth=250, allow_slower=True, force=True, budget=20)
     record = optimize_file(low_rank, grown, process=process)
     assert record.result == "improved"
     assert record.bytes_added == 4 * (256 * 256 - 2 * 256 * 40)
@@ -89,17 +89,17 @@ def test_a_limit_on_the_size_keeps_the_model_small(low_rank, process):
 
 
 def test_a_model_above_the_memory_limit_is_brought_below_it(chain, process):
-    limited = OptimizeSettings(memory_limit=300_000, budget=5)
+    limited = OptimizeSettings(memory_limit=300_000, budget=20)
     record = optimize_file(chain, limited, process=process)
     assert record.result == "improved"
     before, after = parts(record)["memory"]
     assert after <= 300_000 < before
-    impossible = OptimizeSettings(memory_limit=1000, force=True, budget=5)
+    impossible = OptimizeSettings(memory_limit=1000, force=True, budget=20)
     assert optimize_file(chain, impossible, process=process).reason.startswith("no rewriting within the limits")
 
 
 def test_the_same_question_gets_the_same_file_again_without_a_new_contest(chain, process, monkeypatch):
-    settings = OptimizeSettings(budget=5, force=True)
+    settings = OptimizeSettings(budget=20, force=True)
     first = optimize_file(chain, settings, process=process)
     written = chain.with_name("model.opt.onnx").read_bytes()
     heats = []
@@ -121,7 +121,7 @@ def test_two_processes_write_the_same_file(chain, tmp_path):
 
 
 def test_a_decision_that_the_original_stays_is_recalled_until_it_is_cleared(low_rank, process, monkeypatch):
-    settings = OptimizeSettings(objective="launches", budget=5, force=True)
+    settings = OptimizeSettings(objective="launches", budget=20, force=True)
     assert "as measured at" not in optimize_file(low_rank, settings, process=process).reason
     again = optimize_file(low_rank, settings, process=process)
     assert "as measured at" in again.reason and "tasoopt cost clear" in again.reason
@@ -132,7 +132,7 @@ def test_a_decision_that_the_original_stays_is_recalled_until_it_is_cleared(low_
 
 
 def test_a_champion_that_is_slower_now_is_put_to_the_test_again(chain, process, monkeypatch):
-    settings = OptimizeSettings(budget=5, force=True)
+    settings = OptimizeSettings(budget=20, force=True)
     assert optimize_file(chain, settings, process=process).result == "improved"
     answers = iter([True, False])
     monkeypatch.setattr(finals, "is_behind", lambda *measured: next(answers))

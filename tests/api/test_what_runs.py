@@ -16,7 +16,7 @@ STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d, int64[1] at) => (float[4,256] y, float[1,256] z)
 { p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)
   y = Concat <axis = 0> (p, q, r, s)  z = Gather <axis = 0> (y, at) }"""
-QUICK = OptimizeSettings(budget=2.0)
+QUICK = OptimizeSettings(budget=20.0)
 
 
 @pytest.fixture
@@ -73,10 +73,10 @@ def test_a_model_that_fails_on_the_samples_of_the_user_is_refused(save, process,
     samples = tmp_path / "samples.npz"
     np.savez(samples, at=np.array([7]))
     with pytest.raises(UncheckableError, match="expected ONNX Runtime to run"):
-        optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
+        optimize_file(path, OptimizeSettings(budget=20.0, inputs=samples), process=process)
     assert not path.with_name("model.opt.onnx").exists()
     np.savez(samples, at=np.array([3]))
-    assert optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process).result in (
+    assert optimize_file(path, OptimizeSettings(budget=20.0, inputs=samples), process=process).result in (
         "improved",
         "unchanged",
     )
@@ -86,7 +86,7 @@ def test_models_in_a_row_share_one_process(save, process):
     path = save('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Softmax(x) }')
     optimize_file(path, QUICK, process=process)
     first = process.pid
-    optimize_file(path, OptimizeSettings(budget=2.0, force=True), process=process)
+    optimize_file(path, OptimizeSettings(budget=20.0, force=True), process=process)
     assert first is not None and process.pid == first
 
 
@@ -126,7 +126,7 @@ def test_a_candidate_that_does_not_run_drops_out_and_the_record_says_so(save, pr
         return result
 
     monkeypatch.setattr("taso_opt.api.contest.write_model", broken)
-    record = optimize_file(path, OptimizeSettings(budget=2.0, inputs=samples), process=process)
+    record = optimize_file(path, OptimizeSettings(budget=20.0, inputs=samples), process=process)
     assert written
     assert record.result == "unchanged"
     assert len(record.warnings) == len(written)
