@@ -147,7 +147,7 @@ class Measurer:
         prepared = [self._core(unit, builder, finder, opset) for unit in units]
         timings = self._timed(prepared, builder)
         return [
-            replace(entry, unit=form_key(unit, _form(unit, timing)))
+            replace(entry, unit=form_key(unit, timing.layouts if isinstance(timing, Timing) else ""))
             for unit, timing, entry in zip(units, timings, self._entries(prepared, timings), strict=True)
         ]
 
@@ -159,7 +159,7 @@ class Measurer:
         prepared = []
         for distance in READ_DISTANCES:
             copies = distance // READ_BYTES
-            model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
+            model = _model(unit, builder, finder, opset, is_framed(self._run))
             one = _Prepared(read_key(distance), model, copies, weight_bytes=distance, waits=True)
             prepared.append(one)
         entries = self._entries(prepared, self._timed(prepared, builder))
@@ -177,7 +177,7 @@ class Measurer:
         timings: dict[str, Measured] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
             items = [
-                MeasureItem(one.key, one.model, part=one.part, weight_bytes=one.weight_bytes)
+                MeasureItem(one.key, one.model, part=one.part, copies=one.copies, weight_bytes=one.weight_bytes)
                 for one in prepared
                 if one.waits is waits and one.model is not None
             ]
@@ -207,7 +207,7 @@ class Measurer:
             log.info("not measured, too large: %s", unit.key)
             return _Prepared(unit.key)
         try:
-            model = _model(unit, builder, finder, copies, opset, is_framed(self._run))
+            model = _model(unit, builder, finder, opset, is_framed(self._run))
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
@@ -226,7 +226,7 @@ class Measurer:
         shape = [dim for dim in builder.type(image).shape if isinstance(dim, int)]
         copies = max(1, min(MOST_COPIES, ENOUGH_WORK // prod(shape)))
         to_blocked = unit.key.startswith(TO_BLOCKED)
-        model = conversion_model(shape, to_blocked, copies)
+        model = conversion_model(shape, to_blocked)
         return _Prepared(unit.key, model, copies, part=TO_BLOCKED if to_blocked else FROM_BLOCKED, if_absent=0.0)
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
@@ -234,14 +234,6 @@ class Measurer:
         most = most_copies(self._run, _ports(unit, builder))
         enough = max(1, min(most, ENOUGH_WORK // unit_work(unit, builder)))
         return max(enough, min(most, self.working_set // weights)) if weights else enough
-
-
-def _form(unit: Unit, timing: Measured | None) -> str:
-    """The layouts of the inputs and outputs of one copy; none where all are plain."""
-    if not isinstance(timing, Timing):
-        return ""
-    reads, gives = timing.layouts.split(">")
-    return f"{reads[: len(unit.inputs)]}>{gives[: len(unit.roots)]}"
 
 
 def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
@@ -308,21 +300,19 @@ def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:
     return len(unit.inputs), sum(len(builder.types(root)) for root in unit.roots)
 
 
-def _model(unit: Unit, builder: Builder, finder: UnitFinder, count: int, opset: int, framed: bool) -> bytes:
-    outputs: list[Term] = []
-    inputs: list[Term] = []
-    for copy in range(count):
-        leaves: dict[Term, Term] = {}
-        for place, operand in enumerate(operands(unit)):
-            leaf = Const if finder.is_constant(operand) else Var
-            fresh = leaf(f"copy{copy}_{place}", builder.type(operand))
-            number = finder.number(operand)
-            leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
-        inputs += [leaves[operand] for operand in unit.inputs]
-        if framed:
-            leaves |= {operand: framed_input(builder, leaves[operand]) for operand in unit.inputs}
-        results = [_copied(root, unit.members, leaves) for root in unit.roots]
-        outputs += [one for root in results for one in framed_outputs(builder, root)] if framed else results
+def _model(unit: Unit, builder: Builder, finder: UnitFinder, opset: int, framed: bool) -> bytes:
+    leaves: dict[Term, Term] = {}
+    for place, operand in enumerate(operands(unit)):
+        leaf = Const if finder.is_constant(operand) else Var
+        fresh = leaf(f"operand{place}", builder.type(operand))
+        number = finder.number(operand)
+        leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
+    inputs = [leaves[operand] for operand in unit.inputs]
+    if framed:
+        leaves |= {operand: framed_input(builder, leaves[operand]) for operand in unit.inputs}
+    outputs = [_copied(root, unit.members, leaves) for root in unit.roots]
+    if framed:
+        outputs = [one for output in outputs for one in framed_outputs(builder, output)]
     return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION, hollow=True)
 
 

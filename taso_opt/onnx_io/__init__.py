@@ -11,6 +11,7 @@ from taso_opt.onnx_io.blocked import (
     put_between_convolutions,
 )
 from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
+from taso_opt.onnx_io.copies import repeat
 from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
 from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
@@ -61,6 +62,7 @@ __all__ = [
     "operator_counts",
     "put_between_convolutions",
     "read_model",
+    "repeat",
     "rounds_to_integers",
     "save_atomically",
     "seeded",

@@ -61,15 +61,13 @@ def cut_to_core(lowered: ModelProto, inputs: Sequence[str], outputs: Sequence[st
     return f"{reads}>{gives}"
 
 
-def conversion_model(shape: Sequence[int], to_blocked: bool, copies: int) -> bytes:
-    """Convolutions of which the runtime converts one side of a shape: what they read, or else what they give."""
+def conversion_model(shape: Sequence[int], to_blocked: bool) -> bytes:
+    """A convolution of which the runtime converts one side, of that shape: what it reads, or else what it gives."""
     batch, channels, *area = shape
     reads, gives = (channels, INNER_CHANNELS) if to_blocked else (INNER_CHANNELS, channels)
-    graph = helper.make_graph([], "conversion", [], [])
-    for copy in range(copies):
-        graph.node.append(_convolution(graph.initializer, f"i{copy}", reads, f"o{copy}", gives))
-        graph.input.append(_image(f"i{copy}", [batch, reads, *area]))
-        graph.output.append(_image(f"o{copy}", [batch, gives, *area]))
+    images = _image("i0", [batch, reads, *area]), _image("o0", [batch, gives, *area])
+    graph = helper.make_graph([], "conversion", images[:1], images[1:])
+    graph.node.append(_convolution(graph.initializer, "i0", reads, "o0", gives))
     opsets = [helper.make_opsetid("", OPSET)]
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION).SerializeToString())
 

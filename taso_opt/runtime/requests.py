@@ -66,14 +66,15 @@ class Tidy:
 class MeasureItem:
     """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1.
 
-    `part` says what of the model is timed (see parts). The weights of a hollow model (see onnx_io.standalone), of
-    `weight_bytes` bytes, are made in the child.
+    `part` says what of the model is timed (see parts), as so many independent `copies` in one run. The weights of a
+    hollow model (see onnx_io.standalone), of `weight_bytes` bytes in all copies, are made in the child.
     """
 
     key: str
     model: Model
     inputs: Mapping[str, Array] | None = None
     part: str = WHOLE
+    copies: int = 1
     weight_bytes: int = 0
 
 

@@ -1,6 +1,7 @@
 """The child process: the only one that imports a runtime; answers requests until its parent closes the pipe."""
 
 import ctypes
+import gc
 import os
 import resource
 import signal
@@ -47,6 +48,7 @@ def serve(pipe: int, parent: int, die_with_parent_thread: bool) -> None:
     _die_with_parent(parent, die_with_parent_thread)
     connection = Connection(pipe)
     first = _import_runtime()
+    gc.freeze()  # what was imported is no garbage, and looking through it before each batch takes as long as a kernel
     try:
         connection.send(first)
         while isinstance(first, Ready):

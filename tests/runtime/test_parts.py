@@ -28,12 +28,12 @@ def convolved(weights: bool) -> bytes:
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
 
 
-def part(model: bytes, path, name: str = WHOLE, weight_bytes: int = 0):
-    return part_of(MeasureItem("it", model, part=name, weight_bytes=weight_bytes), "all", RunSettings(), path)
+def part(model: bytes, path, name: str = WHOLE, **settings: int):
+    return part_of(MeasureItem("it", model, part=name, **settings), "all", RunSettings(), path)
 
 
 def has_blocked_convolutions(path) -> bool:
-    found = part(conversion_model(IMAGE, True, 1), path, TO_BLOCKED)
+    found = part(conversion_model(IMAGE, True), path, TO_BLOCKED)
     return found is not None
 
 
@@ -50,6 +50,14 @@ def test_a_hollow_model_gets_its_weights(tmp_path):
     assert weights.shape == (32, 32, 3, 3) and np.unique(weights).size > 1000
 
 
+def test_each_copy_of_a_hollow_model_gets_weights_of_its_own(tmp_path):
+    found = part(convolved(weights=False), tmp_path / "lowered.onnx", copies=3, weight_bytes=3)
+    assert found is not None
+    graph = ModelProto.FromString(found.model).graph
+    assert (len(graph.input), len(graph.output), len(graph.node)) == (3, 3, 9)
+    assert len({tensor.raw_data for tensor in graph.initializer}) == 3
+
+
 def test_a_core_stands_without_the_convolutions_around_it(tmp_path):
     path = tmp_path / "lowered.onnx"
     if not has_blocked_convolutions(path):
@@ -59,16 +67,19 @@ def test_a_core_stands_without_the_convolutions_around_it(tmp_path):
     graph = ModelProto.FromString(found.model).graph
     assert [node.op_type for node in graph.node] == ["Conv", "ReorderOutput", "Exp"]
     assert len(graph.initializer) == 1
+    twice = part(convolved(weights=False), path, CORE, copies=2, weight_bytes=1)
+    assert twice is not None and twice.layouts == found.layouts
+    assert len(ModelProto.FromString(twice.model).graph.node) == 2 * len(graph.node)
 
 
 def test_conversions_stand_alone_and_there_may_be_none(tmp_path):
     path = tmp_path / "lowered.onnx"
     if not has_blocked_convolutions(path):
         pytest.skip("the runtime has no blocked convolutions for this processor")
-    found = part(conversion_model(IMAGE, False, 3), path, FROM_BLOCKED)
+    found = part(conversion_model(IMAGE, False), path, FROM_BLOCKED, copies=3)
     assert found is not None
     assert [node.op_type for node in ModelProto.FromString(found.model).graph.node] == ["ReorderOutput"] * 3
-    assert part(conversion_model([1, 3, 8, 8], True, 1), path, TO_BLOCKED) is None
+    assert part(conversion_model([1, 3, 8, 8], True), path, TO_BLOCKED) is None
 
 
 def test_what_is_no_model_is_refused(tmp_path):
@@ -78,7 +89,7 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 def test_a_part_that_there_is_not_is_told_apart_from_a_failure(shared_process):
     items = [
-        MeasureItem("none", conversion_model([1, 3, 8, 8], True, 1), part=TO_BLOCKED),
+        MeasureItem("none", conversion_model([1, 3, 8, 8], True), part=TO_BLOCKED),
         MeasureItem("core", convolved(weights=False), part=CORE, weight_bytes=1),
     ]
     results = measure_many(shared_process, items, plan=MeasurePlan(rounds=3, sample_s=2e-4))
