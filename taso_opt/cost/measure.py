@@ -32,6 +32,7 @@ from taso_opt.cost.overhead import (
     most_copies,
     overhead,
 )
+from taso_opt.cost.regions import has_seed
 from taso_opt.cost.reuse import Read
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder, operands
@@ -44,6 +45,7 @@ from taso_opt.onnx_io import (
 )
 from taso_opt.runtime import (
     CORE,
+    FUSED,
     ONNXRUNTIME,
     WHOLE,
     Absent,
@@ -213,10 +215,17 @@ class Measurer:
             return _Prepared(unit.key)
         constants = sum(_bytes(builder.type(one)) for one in operands(unit) if finder.is_constant(one))
         ports = _ports(unit, builder)
-        return _Prepared(unit.key, model, copies, ports, weight_bytes=copies * constants, waits=weights > NEAREST_CACHE)
+        part = FUSED if self._shows_parts and has_seed(unit.members) else WHOLE
+        waits = weights > NEAREST_CACHE
+        return _Prepared(unit.key, model, copies, ports, part, weight_bytes=copies * constants, waits=waits)
+
+    @property
+    def _shows_parts(self) -> bool:
+        """Whether the provider shows what it makes of a model, and in which layouts."""
+        return self._run.device == "cpu" and self._run.runtime == ONNXRUNTIME
 
     def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
-        if self._run.device != "cpu" or self._run.runtime != ONNXRUNTIME:  # whose provider alone shows its layouts
+        if not self._shows_parts:
             return _Prepared(unit.key)
         return replace(self._alone(unit, builder, finder, opset), part=CORE, waits=False)
 

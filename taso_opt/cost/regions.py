@@ -8,12 +8,14 @@ true cost, and so does a fusion that makes things slower.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import permutations
 
-from taso_opt.core.term import Apply, Term, children
+from taso_opt.core.term import Apply, Const, Term, children
 from taso_opt.spec.builder import Builder
 
 SEEDS = frozenset({"Erf", "Gelu", "LayerNormalization", "ReduceMean"})
-"""Operators around which runtimes fuse several light ones; regions without them stay single operators."""
+"""Operators around which runtimes fuse several light ones, beside those of activations that are spelled out (see
+`_is_activation`); regions without them stay single operators."""
 
 Depth = Callable[[Term], int | None]
 
@@ -58,7 +60,29 @@ def regions(
 
 def has_seed(members: Iterable[Term]) -> bool:
     """Whether some operator is one around which runtimes fuse."""
-    return any(isinstance(term, Apply) and term.operator in SEEDS for term in members)
+    return any(isinstance(term, Apply) and (term.operator in SEEDS or _is_activation(term)) for term in members)
+
+
+def _is_activation(term: Apply) -> bool:
+    """Whether it is of an activation in pieces: a value times the sigmoid of it, or a number added to a tanh.
+
+    The gates of recurrent cells are not: what they multiply is not what they are computed from.
+    """
+    if term.operator not in ("Add", "Mul"):
+        return False
+    return any(_completes(term.operator, *pair) for pair in permutations(term.args))
+
+
+def _completes(operator: str, one: Term, other: Term) -> bool:
+    if not isinstance(one, Apply):
+        return False
+    if operator == "Add":
+        return one.operator == "Tanh" and isinstance(other, Const)
+    return one.operator == "Sigmoid" and (one.args[0] is other or _is_multiple(one.args[0], other))
+
+
+def _is_multiple(term: Term, other: Term) -> bool:
+    return isinstance(term, Apply) and term.operator == "Mul" and any(operand is other for operand in term.args)
 
 
 def _merged(first: list[Term], second: list[Term], home: dict[Term, list[Term]]) -> list[Term]:

@@ -8,6 +8,8 @@ from taso_opt.onnx_io.blocked import (
     conversion_model,
     cut_to_conversions,
     cut_to_core,
+    cut_to_used,
+    put_before_users,
     put_between_convolutions,
 )
 from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
@@ -49,6 +51,7 @@ __all__ = [
     "cut_out",
     "cut_to_conversions",
     "cut_to_core",
+    "cut_to_used",
     "deciding_values",
     "fill_weights",
     "fold_constant",
@@ -60,6 +63,7 @@ __all__ = [
     "names_in_bodies",
     "needs_libraries",
     "operator_counts",
+    "put_before_users",
     "put_between_convolutions",
     "read_model",
     "repeat",

@@ -1,8 +1,9 @@
-"""Puts small models between convolutions, and cuts them out again of what the runtime makes of that.
+"""Puts small models between other operators, and cuts them out again of what the runtime makes of that.
 
 Runtimes compute convolutions on tensors whose channels stand in blocks, and convert between that layout and the plain
 one where something else reads or writes a value. What a kernel costs inside a network is its cost without these
-conversions; which layouts it reads and gives, only the runtime knows.
+conversions; which layouts it reads and gives, only the runtime knows. It also knows which operators it fuses, and some
+of its fusions spare what a model gives: so each result is put before an operator that uses it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ TO_BLOCKED, FROM_BLOCKED = "ReorderInput", "ReorderOutput"
 DOMAIN = "com.microsoft.nchwc"
 INNER_CHANNELS = 16
 """How many channels a convolution has on its other side: as many as every blocked layout divides."""
+
+USER = "Abs"
 
 OPSET, IR_VERSION = 13, 8
 
@@ -39,6 +42,24 @@ def put_between_convolutions(model: ModelProto) -> None:
     nodes = [*convolutions, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def put_before_users(model: ModelProto) -> None:
+    """Let every output be used by an operator that no runtime fuses, whose result is given in its place."""
+    given = list(model.graph.output)
+    del model.graph.output[:]
+    for value in given:
+        used = f"{USER}_{value.name}"
+        model.graph.node.append(helper.make_node(USER, [value.name], [used], name=used))
+        model.graph.output.append(ValueInfoProto(name=used, type=value.type))
+
+
+def cut_to_used(lowered: ModelProto) -> None:
+    """Leave of a lowered model what its users use, as its outputs."""
+    graph, starts = _Lowered(lowered), list(lowered.graph.input)
+    ends = list(dict.fromkeys(graph.first_operand(value.name) for value in lowered.graph.output))
+    nodes, _ = graph.needed(ends, {value.name for value in starts})
+    graph.reduce(nodes, starts, ends)
 
 
 def cut_to_core(lowered: ModelProto, inputs: Sequence[str], outputs: Sequence[str]) -> str:
@@ -93,6 +114,10 @@ class _Lowered:
     def conversions(self, kind: str) -> list[NodeProto]:
         """The nodes that convert in one direction."""
         return [node for node in self._graph.node if node.domain == DOMAIN and node.op_type == kind]
+
+    def first_operand(self, name: str) -> str:
+        """What the node that computes a value reads first."""
+        return str(self._producer[name].input[0])
 
     def blocked_source(self, name: str) -> str | None:
         """The blocked value that a plain one is converted from, None where it is computed as it is."""

@@ -24,7 +24,7 @@ from taso_opt.runtime.questions import (
     run_outputs,
     tidy,
 )
-from taso_opt.runtime.requests import CORE, WHOLE, CompareLatency, MeasureItem, MeasurePlan, Model, name_of
+from taso_opt.runtime.requests import CORE, FUSED, WHOLE, CompareLatency, MeasureItem, MeasurePlan, Model, name_of
 from taso_opt.runtime.results import (
     Absent,
     Contestant,
@@ -40,6 +40,7 @@ from taso_opt.runtime.settings import ONNXRUNTIME, OPENVINO, TITLES, RunSettings
 
 __all__ = [
     "CORE",
+    "FUSED",
     "ONNXRUNTIME",
     "OPENVINO",
     "TITLES",

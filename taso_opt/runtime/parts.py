@@ -2,6 +2,7 @@
 
 What a kernel costs inside a network is its cost without the conversions of layouts around it. Which layouts it reads
 and gives there, only the runtime knows: it lowers the model between convolutions, and the kernel is cut out of that.
+What it fuses shows where something uses the results, which it spares where a model gives them.
 Copies are made of what is cut out, since lowering takes longer than anything else.
 """
 
@@ -15,12 +16,14 @@ from taso_opt.onnx_io import (
     ModelProto,
     cut_to_conversions,
     cut_to_core,
+    cut_to_used,
     fill_weights,
+    put_before_users,
     put_between_convolutions,
     repeat,
 )
 from taso_opt.runtime.engine import refusals
-from taso_opt.runtime.requests import CORE, WHOLE, MeasureItem, Model
+from taso_opt.runtime.requests import CORE, FUSED, WHOLE, MeasureItem, Model
 from taso_opt.runtime.sessions import lower
 from taso_opt.runtime.settings import RunSettings
 
@@ -48,11 +51,25 @@ def part_of(item: MeasureItem, optimization: str, settings: RunSettings, path: P
             fill_weights(model)
             return Part(model.SerializeToString(), optimization)
         fill_weights(model)
-        inputs, outputs = ([value.name for value in values] for values in (model.graph.input, model.graph.output))
-        if item.part == CORE:
-            put_between_convolutions(model)
-        lowered = ModelProto.FromString(lower(model.SerializeToString(), settings, path))
-        layouts = cut_to_core(lowered, inputs, outputs) if item.part == CORE else ""
-        found = BLOCKED in layouts if item.part == CORE else cut_to_conversions(lowered, item.part)
-        repeat(lowered, item.copies)
-        return Part(lowered.SerializeToString(), "none", layouts) if found else None
+        layouts = _lower_and_cut(model, item.part, settings, path)
+        repeat(model, item.copies)
+        return None if layouts is None else Part(model.SerializeToString(), "none", layouts)
+
+
+def _lower_and_cut(model: ModelProto, part: str, settings: RunSettings, path: Path) -> str | None:
+    """Make of a model a part of what the runtime executes, in place; its layouts, None where there is no such part."""
+    inputs, outputs = ([value.name for value in values] for values in (model.graph.input, model.graph.output))
+    if part in (CORE, FUSED):
+        put_before_users(model)
+    if part == CORE:
+        put_between_convolutions(model)
+    lowered = lower(model.SerializeToString(), settings, path)
+    model.Clear()
+    model.ParseFromString(lowered)
+    if part == CORE:
+        layouts = cut_to_core(model, inputs, outputs)
+        return layouts if BLOCKED in layouts else None
+    if part == FUSED:
+        cut_to_used(model)
+        return ""
+    return "" if cut_to_conversions(model, part) else None

@@ -14,7 +14,7 @@ Model = bytes | str | Path
 A relative path counts from the folder that was current when the child process started.
 """
 
-WHOLE, CORE = "all of it", "what stands between convolutions"
+WHOLE, FUSED, CORE = "all of it", "what is fused where the results are used", "what stands between convolutions"
 """Parts of a model to be timed; the others are the names of the runtime's conversions of layouts."""
 
 

@@ -1,5 +1,7 @@
 """Which light operators are measured together."""
 
+from fractions import Fraction
+
 import pytest
 
 from taso_opt.core.literal import literal
@@ -53,6 +55,24 @@ def test_element_wise_operators_alone_stay_single_units():
     x = Var("x", ROWS)
     units = UnitFinder(op).units([op.Tanh(op.Add(op.Sigmoid(x), x))])
     assert [operators(unit) for unit in units] == [["Sigmoid"], ["Add"], ["Tanh"]]
+
+
+def test_an_activation_in_pieces_is_one_unit():
+    op = LIBRARY.builder()
+    x, number = Var("x", ROWS), literal(Fraction(3, 2), "float32")
+    swish = op.Mul(x, op.Sigmoid(op.Mul(number, x)))
+    inner = op.Mul(number, op.Add(x, op.Mul(number, op.Pow(x, exponent=(3, 1)))))
+    gelu = op.Mul(op.Mul(x, number), op.Add(op.Tanh(inner), number))
+    for activation, members in ((op.Mul(op.Sigmoid(x), x), 2), (swish, 3), (gelu, 8)):
+        (unit,) = UnitFinder(op).units([activation])
+        assert len(unit.members) == members
+
+
+def test_the_gates_of_a_cell_stay_single_units():
+    op = LIBRARY.builder()
+    x, y = Var("x", ROWS), Var("y", ROWS)
+    state = op.Add(op.Mul(op.Sigmoid(x), y), op.Tanh(x))
+    assert all(len(unit.members) == 1 for unit in UnitFinder(op).units([op.Mul(op.Tanh(state), op.Sigmoid(y))]))
 
 
 @pytest.mark.parametrize("shape", [(), (1,)])

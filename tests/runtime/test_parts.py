@@ -2,14 +2,19 @@
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 from taso_opt.errors import RuntimeFailure
 from taso_opt.onnx_io import FROM_BLOCKED, TO_BLOCKED, conversion_model
-from taso_opt.runtime import CORE, WHOLE, Absent, MeasureItem, MeasurePlan, RunSettings, Timing, measure_many
+from taso_opt.runtime import CORE, FUSED, WHOLE, Absent, MeasureItem, MeasurePlan, RunSettings, Timing, measure_many
 from taso_opt.runtime.parts import part_of
 
 IMAGE = [1, 32, 8, 8]
+GELU = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[4,64] x) => (float[4,64] y)
+<float three = {3}, float share = {0.044715}, float factor = {0.7978846}, float one = {1}, float half = {0.5}> {
+  cube = Pow(x, three)  more = Mul(cube, share)  sum = Add(x, more)  scaled = Mul(sum, factor)
+  bent = Tanh(scaled)  up = Add(bent, one)  halved = Mul(x, half)  y = Mul(halved, up) }"""
 
 
 def convolved(weights: bool) -> bytes:
@@ -56,6 +61,17 @@ def test_each_copy_of_a_hollow_model_gets_weights_of_its_own(tmp_path):
     graph = ModelProto.FromString(found.model).graph
     assert (len(graph.input), len(graph.output), len(graph.node)) == (3, 3, 9)
     assert len({tensor.raw_data for tensor in graph.initializer}) == 3
+
+
+def test_what_the_runtime_fuses_where_results_are_used_is_fused_where_they_are_given(tmp_path):
+    model = parser.parse_model(GELU)
+    for number in model.graph.initializer:
+        number.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(number), number.name))
+    found = part(model.SerializeToString(), tmp_path / "lowered.onnx", FUSED, copies=2)
+    assert found is not None and found.optimization == "none"
+    graph = ModelProto.FromString(found.model).graph
+    assert len(graph.node) == len(graph.input) == len(graph.output) == 2
+    assert all("Gelu" in node.op_type for node in graph.node)
 
 
 def test_a_core_stands_without_the_convolutions_around_it(tmp_path):
