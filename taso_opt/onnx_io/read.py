@@ -13,9 +13,10 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io.bindings import complete, input_bindings, learn
 from taso_opt.onnx_io.elements import type_text
-from taso_opt.onnx_io.inference import UNKNOWN_TYPE, infer_types, symbolic_skeleton, with_numbers
+from taso_opt.onnx_io.inference import UNKNOWN_TYPE, infer_types, symbolic_skeleton
 from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.model import Model, ModelInput
+from taso_opt.onnx_io.sizes import numeric_types
 from taso_opt.onnx_io.terms import TermGraph, read_terms
 from taso_opt.onnx_io.weights import collect_weights
 from taso_opt.spec.builder import Builder
@@ -36,7 +37,7 @@ def read_model(path: Path | str, library: SpecLibrary, dims: Mapping[str, int] |
     types = infer_types(bare)
     required = _required_inputs(proto)
     bindings = input_bindings((types.get(name, UNKNOWN_TYPE) for name in required), dims or {})
-    numeric = infer_types(with_numbers(bare, bindings))
+    numeric = numeric_types(bare, bindings)
     # 2. Turn the nodes into terms; a node that does not type under the numbers too becomes opaque, and all is redone.
     opaque: set[int] = set()
     while True:
