@@ -10,13 +10,11 @@ from typing import Any
 
 from taso_opt.core.term import Apply, Item, Term, children, postorder, with_children
 from taso_opt.cost import Around, Layouts
-from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 from taso_opt.search.descent import descents
-from taso_opt.search.parting import Sums, parted
+from taso_opt.search.folding import folding_sequences
+from taso_opt.search.parting import parted
 
-SEQUENCE_LENGTH = 3
-SEQUENCE_BREADTH = 200
 SKETCH_DEPTH = 2
 PLAIN_LAYOUTS = Layouts()
 Sketch = Any
@@ -260,10 +258,14 @@ def moves_from(
     return [move for move, _ in priced], list(joint)
 
 
+def _rules(steps: Sequence[Step]) -> tuple[int, ...]:
+    return tuple(id(step.rule) for step in steps)
+
+
 def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
     groups: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}
     for move, change in moves:
-        groups.setdefault(tuple(id(step.rule) for step in move.steps), []).append((move, change))
+        groups.setdefault(_rules(move.steps), []).append((move, change))
     return groups.values()
 
 
@@ -272,7 +274,7 @@ def _alike(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Mov
     groups: dict[tuple[Sketch, ...], list[tuple[Move, LocalChange]]] = {}
     for move, change in moves:
         images = tuple(_sketch(image, SKETCH_DEPTH) for _, image in move.replacements)
-        groups.setdefault((*(id(step.rule) for step in move.steps), *images), []).append((move, change))
+        groups.setdefault((*_rules(move.steps), *images), []).append((move, change))
     return groups.values()
 
 
@@ -297,94 +299,31 @@ def _priced(changes: Sequence[LocalChange], price: Pricing, bearable: float = 0.
 def _folding(
     here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired
 ) -> list[tuple[Move, LocalChange]]:
-    """The sequences that fold weights: of places that look alike those at the first one, at the others if one gains."""
+    """The sequences that fold weights; of places that look alike, what gains at the first one at the others too."""
     sums = rewriter.sums(here.terms)
     alike: dict[tuple[int, int], list[Term]] = {}
     for term in here.terms:
         if not rewriter.is_constant(term):
             alike.setdefault(here.look(term, rewriter), []).append(term)
 
-    def priced(places: Sequence[Term]) -> list[tuple[Move, LocalChange]]:
+    def found(places: Sequence[Term]) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         folding, parting = (takewhile(lambda _: not expired(), places) for _ in range(2))
-        parted_ = parted(parting, here.only_consumer, sums, rewriter)
-        found = (*folding_sequences(here, folding, rewriter, sums), *parted_)
-        changes = (here.local_change(*sequence) for sequence in found)
+        yield from folding_sequences(folding, here.only_consumer, sums, rewriter)
+        yield from parted(parting, here.only_consumer, sums, rewriter)
+
+    def priced(sequences: Iterable[tuple[tuple[Step, ...], Replacements]]) -> list[tuple[Move, LocalChange]]:
+        changes = (here.local_change(*sequence) for sequence in sequences)
         return _priced([one for one in changes if one.saved > 0 or _combines_constants(one, rewriter)], price)
 
-    first = priced([places[0] for places in alike.values()])
-    gaining = {move.steps[0].replacements[0][0] for move, _ in first if move.change < 0}
-    return first + priced([term for places in alike.values() if places[0] in gaining for term in places[1:]])
+    first = priced(found([places[0] for places in alike.values()]))
+    gaining: dict[Term, set[tuple[int, ...]]] = {}
+    for move, _ in first:
+        if move.change < 0:
+            gaining.setdefault(move.steps[0].replacements[0][0], set()).add(_rules(move.steps))
+    others = [(gaining[places[0]], found(places[1:])) for places in alike.values() if places[0] in gaining]
+    return first + priced(one for rules, all_ in others for one in all_ if _rules(one[0]) in rules)
 
 
 def _combines_constants(change: LocalChange, rewriter: Rewriter) -> bool:
     """Whether several constants become one, and not only one of them another."""
     return any(isinstance(term, Apply) and len(term.args) > 1 and rewriter.is_constant(term) for term in change.born)
-
-
-def folding_sequences(
-    here: Neighbourhood, terms: Iterable[Term], rewriter: Rewriter, sums: Sums
-) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
-    """Sequences of steps at one place that begin by combining weights, such as x (A B) in place of (x A) B.
-
-    Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
-    at the replaced term, at its only consumer, or at the longer sum that it is an operand of. Weights that are only
-    prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them up or where the same is
-    done to them again.
-    """
-    for term in terms:
-        for step in rewriter.rewrites(term):
-            if rewriter.prepares_weights(step.replacements[0][1]):
-                yield from _prepared(here, rewriter, term, step)
-            elif rewriter.folds_constants(step.replacements[0][1]):
-                yield from _continued(here, rewriter, term, step, sums)
-
-
-def _prepared(
-    here: Neighbourhood, rewriter: Rewriter, term: Term, first: Step
-) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
-    steps: tuple[Step, ...] = (first,)
-    prepared = first.replacements[0][1]
-    consumer = here.only_consumer(term)
-    if isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
-        for step in rewriter.rewrites(rewriter.with_child(consumer, term, prepared)):
-            yield (first, step), ((consumer, step.replacements[0][1]),)
-    while len(steps) < SEQUENCE_LENGTH:
-        again = next((step for step in rewriter.rewrites(prepared) if step.rule is first.rule), None)
-        if again is None:
-            return
-        steps, prepared = (*steps, again), again.replacements[0][1]
-        yield steps, ((term, prepared),)
-
-
-def _continued(
-    here: Neighbourhood,
-    rewriter: Rewriter,
-    term: Term,
-    first: Step,
-    sums: Sums,
-) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
-    reached = {first.replacements[0][1]}
-    frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]
-    for _ in range(SEQUENCE_LENGTH):
-        following: list[tuple[Term, Term, tuple[Step, ...]]] = []
-        for root, current, steps in frontier:
-            places = [(root, current)]
-            consumer = here.only_consumer(root)
-            if consumer is not None:
-                places.append((consumer, rewriter.with_child(consumer, root, current)))
-            for old, new in places:
-                following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
-            following += [(old, new, steps) for old, new in places[1:]]
-            if root in sums:
-                whole, operands = sums[root]
-                added = tuple(current if operand is root else operand for operand in operands)
-                joined = rewriter.sum_rewrites(whole, added)
-                following += [(whole, step.replacements[0][1], (*steps, step)) for step in joined]
-        frontier = []
-        for root, current, steps in following:
-            if current in reached or len(reached) > SEQUENCE_BREADTH:
-                continue
-            reached.add(current)
-            frontier.append((root, current, steps))
-            if len(steps) > 1:
-                yield steps, ((root, current),)

@@ -1,5 +1,6 @@
 """Moves: what a step undoes is taken away at once, and what one rule does everywhere is one move, small losses too."""
 
+from collections import Counter
 from functools import reduce
 
 import pytest
@@ -8,7 +9,9 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.neighbourhood import Neighbourhood, folding_sequences, moves_from
+from taso_opt.search import folding as folds
+from taso_opt.search.folding import folding_sequences
+from taso_opt.search.neighbourhood import Neighbourhood, moves_from
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
@@ -83,25 +86,43 @@ def test_a_rule_that_fits_in_several_ways_is_a_joint_move_for_what_leads_to_the_
     assert [{"Tanh"}] * 3 in outer
 
 
+ASSOCIATE = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, k, n], y[n, p], z[*b, p, q]"
+JOIN = "Add(MatMul(x, y), MatMul(x, z)) = MatMul(x, Add(y, z)) where x[*b, m, k], y[k, n], z[k, n]"
+
+
+def folding(op, whole):
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (ASSOCIATE, JOIN))))
+    here = Neighbourhood((whole,))
+    return list(folding_sequences(here.terms, here.only_consumer, rewriter.sums(here.terms), rewriter))
+
+
 def test_combined_weights_meet_another_weight_in_a_longer_sum(op):
-    rules = (
-        "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, k, n], y[n, p], z[*b, p, q]",
-        "Add(MatMul(x, y), MatMul(x, z)) = MatMul(x, Add(y, z)) where x[*b, m, k], y[k, n], z[k, n]",
-    )
     x = tensor(Var, "x", 16, 8)
     down, up = tensor(Const, "down", 8, 2), tensor(Const, "up", 2, 8)
     biased = op.Add(op.MatMul(x, tensor(Const, "weight", 8, 8)), tensor(Const, "bias", 8))
     whole = op.Add(biased, op.MatMul(op.MatMul(x, down), up))
-    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules)))
-    here = Neighbourhood((whole,))
-    found = list(folding_sequences(here, here.terms, rewriter, rewriter.sums(here.terms)))
+    found = folding(op, whole)
     weight = op.Add(tensor(Const, "weight", 8, 8), op.MatMul(down, up))
     wanted = op.Add(op.MatMul(x, weight), tensor(Const, "bias", 8))
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
 
 
+def test_of_what_the_same_rules_do_with_the_operands_of_a_sum_the_first_few_are_looked_into(op, monkeypatch):
+    x, down, up = tensor(Var, "x", 16, 8), tensor(Const, "down", 8, 2), tensor(Const, "up", 2, 8)
+    products = [op.MatMul(x, tensor(Const, f"w{number}", 8, 8)) for number in range(6)]
+    whole = reduce(op.Add, (*products, op.MatMul(op.MatMul(x, down), up)))
+
+    def most_alike():
+        begun = ((steps[0].replacements[0][0], *(id(step.rule) for step in steps)) for steps, _ in folding(op, whole))
+        return max(Counter(begun).values())
+
+    assert 1 < most_alike() <= folds.SEQUENCES_ALIKE
+    monkeypatch.setattr(folds, "SEQUENCES_ALIKE", 1)
+    assert most_alike() == 1
+
+
 def test_sequences_at_places_that_look_alike_are_looked_into_where_the_first_one_gains(op):
-    rule = parse_rule("MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, k, n], y[n, p], z[*b, p, q]", op)
+    rule = parse_rule(ASSOCIATE, op)
     weights = [tensor(Const, name, 8, 8) for name in "abc"]
     towers = [reduce(op.MatMul, weights, tensor(Var, f"x{at}", 4, 8)) for at in range(6)]
     gaining, priced = [], []

@@ -1,0 +1,91 @@
+"""Sequences of steps that begin by combining weights, such as x (A B) in place of (x A) B."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from taso_opt.core.term import Apply, Term
+from taso_opt.rewrite.lift import FOLDABLE
+from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.search.parting import Sequence, Sums
+
+SEQUENCE_LENGTH = 3
+SEQUENCE_BREADTH = 200
+SEQUENCES_ALIKE = 4
+"""By the same rules, from one place."""
+
+OnlyConsumer = Callable[[Term], Term | None]
+"""The one term that uses a term, None where several do."""
+
+
+def folding_sequences(
+    terms: Iterable[Term], only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter
+) -> Iterator[Sequence]:
+    """The sequences that begin at each of some terms.
+
+    Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
+    at the replaced term, at its only consumer, or at the longer sum that it is an operand of. Weights that are only
+    prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them up or where the same is
+    done to them again. Of what the same rules do from one place, as with each pair of the operands of a sum, the first
+    few are enough.
+    """
+    for term in terms:
+        found: Counter[tuple[int, ...]] = Counter()
+        for sequence in _from_place(term, only_consumer, sums, rewriter):
+            rules = tuple(id(step.rule) for step in sequence[0])
+            found[rules] += 1
+            if found[rules] <= SEQUENCES_ALIKE:
+                yield sequence
+
+
+def _from_place(term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
+    for step in rewriter.rewrites(term):
+        if rewriter.prepares_weights(step.replacements[0][1]):
+            yield from _prepared(term, step, only_consumer(term), rewriter)
+        elif rewriter.folds_constants(step.replacements[0][1]):
+            yield from _continued(term, step, only_consumer, sums, rewriter)
+
+
+def _prepared(term: Term, first: Step, consumer: Term | None, rewriter: Rewriter) -> Iterator[Sequence]:
+    steps: tuple[Step, ...] = (first,)
+    prepared = first.replacements[0][1]
+    if isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
+        for step in rewriter.rewrites(rewriter.with_child(consumer, term, prepared)):
+            yield (first, step), ((consumer, step.replacements[0][1]),)
+    while len(steps) < SEQUENCE_LENGTH:
+        again = next((step for step in rewriter.rewrites(prepared) if step.rule is first.rule), None)
+        if again is None:
+            return
+        steps, prepared = (*steps, again), again.replacements[0][1]
+        yield steps, ((term, prepared),)
+
+
+def _continued(
+    term: Term, first: Step, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter
+) -> Iterator[Sequence]:
+    reached = {first.replacements[0][1]}
+    frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]
+    for _ in range(SEQUENCE_LENGTH):
+        following: list[tuple[Term, Term, tuple[Step, ...]]] = []
+        for root, current, steps in frontier:
+            places = [(root, current)]
+            consumer = only_consumer(root)
+            if consumer is not None:
+                places.append((consumer, rewriter.with_child(consumer, root, current)))
+            for old, new in places:
+                following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
+            following += [(old, new, steps) for old, new in places[1:]]
+            if root in sums:
+                whole, operands = sums[root]
+                added = tuple(current if operand is root else operand for operand in operands)
+                joined = rewriter.sum_rewrites(whole, added)
+                following += [(whole, step.replacements[0][1], (*steps, step)) for step in joined]
+        frontier = []
+        for root, current, steps in following:
+            if current in reached or len(reached) > SEQUENCE_BREADTH:
+                continue
+            reached.add(current)
+            frontier.append((root, current, steps))
+            if len(steps) > 1:
+                yield steps, ((root, current),)
