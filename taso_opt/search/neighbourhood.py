@@ -321,7 +321,7 @@ def _folding(
         if move.change < 0:
             gaining.setdefault(move.steps[0].replacements[0][0], set()).add(_rules(move.steps))
     others = [(gaining[places[0]], found(places[1:])) for places in alike.values() if places[0] in gaining]
-    return first + priced(one for rules, all_ in others for one in all_ if _rules(one[0]) in rules)
+    return first + priced(one for rules, sequences in others for one in sequences if _rules(one[0]) in rules)
 
 
 def _combines_constants(change: LocalChange, rewriter: Rewriter) -> bool:
