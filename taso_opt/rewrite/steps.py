@@ -42,6 +42,11 @@ class Step:
         return dict(self.replacements)
 
 
+def rules_of(steps: Iterable[Step]) -> tuple[int, ...]:
+    """The rules of a sequence of steps, by identity."""
+    return tuple(id(step.rule) for step in steps)
+
+
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 

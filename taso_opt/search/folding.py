@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.lift import FOLDABLE
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.parting import Sequence, Sums
 
 SEQUENCE_LENGTH = 3
@@ -33,7 +33,7 @@ def folding_sequences(
     for term in terms:
         found: Counter[tuple[int, ...]] = Counter()
         for sequence in _from_place(term, only_consumer, sums, rewriter):
-            rules = tuple(id(step.rule) for step in sequence[0])
+            rules = rules_of(sequence[0])
             found[rules] += 1
             if found[rules] <= SEQUENCES_ALIKE:
                 yield sequence

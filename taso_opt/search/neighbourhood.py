@@ -10,7 +10,7 @@ from typing import Any
 
 from taso_opt.core.term import Apply, Item, Term, children, postorder, with_children
 from taso_opt.cost import Around, Layouts
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.descent import descents
 from taso_opt.search.folding import folding_sequences
 from taso_opt.search.parting import parted
@@ -258,14 +258,10 @@ def moves_from(
     return [move for move, _ in priced], list(joint)
 
 
-def _rules(steps: Sequence[Step]) -> tuple[int, ...]:
-    return tuple(id(step.rule) for step in steps)
-
-
 def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
     groups: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}
     for move, change in moves:
-        groups.setdefault(_rules(move.steps), []).append((move, change))
+        groups.setdefault(rules_of(move.steps), []).append((move, change))
     return groups.values()
 
 
@@ -274,7 +270,7 @@ def _alike(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Mov
     groups: dict[tuple[Sketch, ...], list[tuple[Move, LocalChange]]] = {}
     for move, change in moves:
         images = tuple(_sketch(image, SKETCH_DEPTH) for _, image in move.replacements)
-        groups.setdefault((*_rules(move.steps), *images), []).append((move, change))
+        groups.setdefault((*rules_of(move.steps), *images), []).append((move, change))
     return groups.values()
 
 
@@ -319,9 +315,9 @@ def _folding(
     gaining: dict[Term, set[tuple[int, ...]]] = {}
     for move, _ in first:
         if move.change < 0:
-            gaining.setdefault(move.steps[0].replacements[0][0], set()).add(_rules(move.steps))
+            gaining.setdefault(move.steps[0].replacements[0][0], set()).add(rules_of(move.steps))
     others = [(gaining[places[0]], found(places[1:])) for places in alike.values() if places[0] in gaining]
-    return first + priced(one for rules, sequences in others for one in sequences if _rules(one[0]) in rules)
+    return first + priced(one for rules, sequences in others for one in sequences if rules_of(one[0]) in rules)
 
 
 def _combines_constants(change: LocalChange, rewriter: Rewriter) -> bool:

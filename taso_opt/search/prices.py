@@ -7,6 +7,7 @@ from typing import Any
 
 from taso_opt.core.term import Term
 from taso_opt.cost import Around
+from taso_opt.rewrite.steps import rules_of
 from taso_opt.search.neighbourhood import LocalChange
 from taso_opt.search.oracle import CostOracle
 
@@ -59,7 +60,7 @@ class Prices:
         for place, change in enumerate(changes):
             old, new = self._units_of(change, False), self._units_of(change, True)
             if self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING:
-                ways = rules.setdefault(tuple(id(step.rule) for step in change.steps), {})
+                ways = rules.setdefault(rules_of(change.steps), {})
                 ways.setdefault(frozenset(new), []).append(place)
         return [list(ways.values()) for ways in rules.values()]
 
