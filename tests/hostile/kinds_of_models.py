@@ -90,7 +90,9 @@ def a_format_of_the_far_future(folder: Path) -> str:
 
 @kind(4, "expected an ai.onnx opset of at most …, which onnxruntime … loads, found … in {folder}/model.onnx")
 def an_opset_of_the_future(folder: Path) -> str:
-    return RELU.replace('"" : 17', f'"" : {onnx.defs.onnx_opset_version()}').replace("ir_version: 8", "ir_version: 10")
+    return RELU.replace('"" : 17', f'"" : {onnx.defs.onnx_opset_version() + 1}').replace(
+        "ir_version: 8", "ir_version: 10"
+    )
 
 
 @kind(

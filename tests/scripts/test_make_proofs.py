@@ -1,7 +1,10 @@
 """A library is brought up to date with the specs without being discovered anew."""
 
 import json
+import re
 import sys
+
+import z3
 
 import make_proofs
 from taso_opt.spec import load_specs
@@ -31,9 +34,9 @@ def run(monkeypatch, *arguments):
 
 def test_a_library_that_is_up_to_date_stays_as_it_is(tmp_path, monkeypatch):
     path = library(tmp_path)
-    before = [json.loads(line) for line in path.read_text().splitlines()]
+    before = path.read_text()
     assert run(monkeypatch, path, "--renew") == 0
-    assert [json.loads(line) for line in path.read_text().splitlines()] == before
+    assert path.read_text() == re.sub(r"z3 [\d.]+", f"z3 {z3.get_version_string()}", before)
     assert check_library(path, load_specs()).failures == ()
     assert check_library(path, load_specs()).followed == 1
 
