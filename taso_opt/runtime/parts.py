@@ -52,8 +52,10 @@ def part_of(item: MeasureItem, optimization: str, settings: RunSettings, path: P
             return Part(model.SerializeToString(), optimization)
         fill_weights(model)
         layouts = _lower_and_cut(model, item.part, settings, path)
+        if layouts is None:
+            return None
         repeat(model, item.copies)
-        return None if layouts is None else Part(model.SerializeToString(), "none", layouts)
+        return Part(model.SerializeToString(), "none", layouts)
 
 
 def _lower_and_cut(model: ModelProto, part: str, settings: RunSettings, path: Path) -> str | None:

@@ -25,6 +25,7 @@ from taso_opt.runtime import (
     run_outputs,
 )
 from taso_opt.runtime.installed import CUDA_PROVIDER, installed_runtime
+from taso_opt.runtime.requests import Describe
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALAR = {"x": np.array(0.5, np.float32)}
@@ -282,3 +283,14 @@ def test_a_child_that_cannot_import_the_runtime_says_so(tmp_path, monkeypatch, u
     expected = r'found: libmissing\.so: cannot open shared object; run: pip install "tasoopt\[cpu\]"'
     with RuntimeProcess() as process, pytest.raises(UnsupportedError, match=expected):
         describe(process, unary("Relu"))
+
+
+def test_a_child_that_stops_reading_is_ended_in_time():
+    with RuntimeProcess() as process:
+        probe(process)
+        pid = process.pid
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(RuntimeFailure):
+            process.request(Describe(bytes(64 << 20)), 2.0)  # more than fits into the pipe
+        assert gone(pid)
+        assert probe(process).version

@@ -138,3 +138,26 @@ def test_sequences_at_places_that_look_alike_are_looked_into_where_the_first_one
         priced.append(len(asked))
     assert gaining[0] >= set(towers) and not gaining[1]
     assert priced[0] == 6 * priced[1] > 0
+
+
+def test_at_places_that_look_alike_only_what_gains_at_the_first_one_is_priced(op):
+    weights = [tensor(Const, name, 8, 8) for name in "abcd"]
+
+    def asked(count):
+        """How many sequences are priced with JOIN, which never gains, and without it."""
+        inputs = [tensor(Var, f"x{at}", 4, 8) for at in range(count)]
+        graph = tuple(op.Add(reduce(op.MatMul, weights[:3], x), op.MatMul(x, weights[3])) for x in inputs)
+        rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (ASSOCIATE, JOIN))))
+        found: Counter[bool] = Counter()
+
+        def price(changes, bearable=0.0):
+            joins = [any(step.rule.rule.source[0].operator == "Add" for step in change.steps) for change in changes]
+            found.update(join for join, change in zip(joins, changes, strict=True) if len(change.steps) > 1)
+            return [1.0 if join else -1.0 for join in joins]
+
+        moves_from(Neighbourhood(graph), rewriter, price, True)
+        return found[True], found[False]
+
+    (joined, others), (joined_of_six, others_of_six) = asked(1), asked(6)
+    assert 0 < joined_of_six < 3 * joined  # one of the six, built first, has a look of its own
+    assert others_of_six == 6 * others > 0
