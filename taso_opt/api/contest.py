@@ -119,7 +119,7 @@ def _stage(job: Job, folder: Path) -> _Stage:
         save_atomically(proto, original, original=path, durable=False)
     feeds = [*sample_feeds(inputs, samples, seed), *feeds_at_other_sizes(job, original, inputs)]
     timing = timing_feeds(inputs, samples, seed)
-    trial = Trial(feeds, timing, job.run, computes_in_singles(source), rounds_to_integers(source))
+    trial = Trial(feeds, timing, job.run, computes_in_singles(source), rounds_to_integers(source), job.deadline)
     return _Stage(model, original, trial, cut)
 
 

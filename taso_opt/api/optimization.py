@@ -57,6 +57,9 @@ NOISE_SHARE = 0.01
 DOUBTFUL = 0.25
 """Of the gain itself: where less of it was noise, the plans are only priced anew, and not searched for once more."""
 
+FINALS_S = 15.0
+"""What the finals may count on beside the search's budget; what the search leaves of that is theirs too."""
+
 NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
 ONLY_PASSES = "no rewriting by rules is predicted to be faster, and what a clean-up gains is measured, not predicted"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
@@ -89,7 +92,8 @@ def optimize_file(
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
         info, run = running(runtime, chosen)
         require_loadable(read, info)
-        job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, obstacle(read, runtime, run))
+        deadline, hindrance = started + chosen.budget + FINALS_S, obstacle(read, runtime, run)
+        job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, deadline, hindrance)
         job = with_tidied_model(job)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, costs = search(job)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +31,10 @@ FINAL_LIMIT_S = 8.0
 
 UNDECIDED_GAIN = 1.02
 LONG_ROUNDS, LONG_RECREATIONS, LONG_LIMIT_S = 60, 10, 24.0
-"""Where a gain of so much is measured and noise may explain it, a second measurement of this length decides alone."""
+"""Where a gain of so much is measured and noise may explain it, a second measurement of this length decides alone.
+
+Where the trial's time is nearly up it is shorter, but never shorter than the first.
+"""
 
 Judge = Callable[[LatencyComparison, Contestant], bool]
 
@@ -110,7 +115,8 @@ class Trial:
     """On what models are compared (`feeds`) and timed (`timing`), and how they run.
 
     `singles` tells that float64 outputs come from float32 and are judged as such; `rounds` that the model quantizes,
-    where a difference need not mean a wrong rule: such a candidate drops out.
+    where a difference need not mean a wrong rule: such a candidate drops out. At `deadline`, by the monotonic clock,
+    the user waits no longer for more certainty.
     """
 
     feeds: Sequence[Feed]
@@ -118,6 +124,12 @@ class Trial:
     settings: RunSettings
     singles: bool = False
     rounds: bool = False
+    deadline: float = math.inf
+
+    @property
+    def patience_s(self) -> float:
+        """How many seconds a measurement may take that is there for more certainty."""
+        return min(max(self.deadline - time.monotonic(), FINAL_LIMIT_S), LONG_LIMIT_S)
 
 
 def hold_finals(
@@ -131,10 +143,10 @@ def hold_finals(
 ) -> Finals:
     """Find the best candidate in a short heat, compare its outputs, and time it alone against the original.
 
-    Where it loses, the candidate that is predicted to be the best, the first, gets its chance. One wins if it meets the
-    standard: being ahead by more than the control's noise, if latency is all. A `champion`, the winner of earlier
-    finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used again: the best of
-    several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when
+    Where it loses, the candidate that is predicted to be the best, the first, gets its chance if there is time. One
+    wins if it meets the standard: being ahead by more than the control's noise, if latency is all. A `champion`, the
+    winner of earlier finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used
+    again: the best of several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when
     the fastest computes something else, UncheckableError when the original itself does not run.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
@@ -156,7 +168,8 @@ def hold_finals(
         if won:
             return Finals(finalist, tuple(dropped))
         losers.append(finalist)
-        if standard.latency > 0 and (number == min(ranking) or len(losers) == MOST_LOSERS):
+        enough = number == min(ranking) or len(losers) == MOST_LOSERS or time.monotonic() > trial.deadline
+        if standard.latency > 0 and enough:
             break
         dropped.append(TOO_SLOW)  # the next gets its chance: any, where latency counts nothing
     return Finals(losers[0] if losers else None, tuple(dropped))
@@ -199,7 +212,7 @@ def _final(
     if won or isinstance(found, Failed) or not is_open(latency, found):
         return latency, won
     heard("timing it once more for longer, since noise may explain the gain")
-    longer = replace(request, rounds=LONG_ROUNDS, recreations=LONG_RECREATIONS, time_limit_s=LONG_LIMIT_S)
+    longer = replace(request, rounds=LONG_ROUNDS, recreations=LONG_RECREATIONS, time_limit_s=trial.patience_s)
     return _judged(process, longer, judge)
 
 

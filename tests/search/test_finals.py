@@ -1,5 +1,8 @@
 """A gain that noise may explain is measured once more; a candidate that only the heat favoured is not the last."""
 
+import time
+from math import inf
+
 import pytest
 
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, RunSettings, Timing
@@ -21,7 +24,7 @@ def held(monkeypatch):
     """Holds finals of one candidate whose measurements are given, and tells its place and the limits of each."""
     monkeypatch.setattr(finals, "agreement", lambda *_: Agreement((), ()))
 
-    def hold(*measurements, champion=None, heat=(0,)):
+    def hold(*measurements, champion=None, heat=(0,), left_s=inf):
         requests, answers = [], iter(measurements)
 
         def compare(process, request, grace_s):
@@ -31,7 +34,8 @@ def held(monkeypatch):
         monkeypatch.setattr(finals, "compare_latency", compare)
         monkeypatch.setattr(finals, "_heat", lambda *_: (list(heat), []))
         candidates = [f"candidate {number}" for number in range(len(heat))]
-        found = hold_finals(None, "model", candidates, Trial([{}], ({},), RunSettings()), FASTEST, champion)
+        trial = Trial([{}], ({},), RunSettings(), deadline=time.monotonic() + left_s)
+        found = hold_finals(None, "model", candidates, trial, FASTEST, champion)
         return found.finalist, requests
 
     return hold
@@ -51,6 +55,14 @@ def test_a_gain_within_the_noise_is_decided_by_a_longer_measurement(held, second
     (rounds, limit_s), (more_rounds, longer_s) = requests
     assert more_rounds > rounds
     assert longer_s > limit_s
+
+
+def test_the_longer_measurement_is_shorter_where_time_is_nearly_up_and_never_shorter_than_the_first(held):
+    _, ((_, first_s), (_, unhurried_s)) = held(WIDE, CERTAIN)
+    between = (first_s + unhurried_s) / 2
+    _, (_, (_, hurried_s)) = held(WIDE, CERTAIN, left_s=between)
+    _, (_, (_, late_s)) = held(WIDE, CERTAIN, left_s=-1.0)
+    assert first_s == late_s < hurried_s <= between < unhurried_s
 
 
 @pytest.mark.parametrize("first", [SMALL, BEHIND])
@@ -79,3 +91,8 @@ def test_where_the_fastest_of_the_heat_loses_the_best_by_prediction_gets_its_cha
     finalist, requests = held(*measured, heat=heat)
     assert (finalist.number, finalist.won) == (number, wins)
     assert len(requests) == len(measured)
+
+
+def test_where_time_is_up_the_best_by_prediction_gets_no_chance(held):
+    finalist, requests = held(SMALL, CERTAIN, heat=(2, 1, 0), left_s=-1.0)
+    assert (finalist.number, finalist.won, len(requests)) == (2, False, 1)
