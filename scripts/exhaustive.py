@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taso_opt.core.term import Apply, Item, Term, children, operator_count, postorder
+from taso_opt.core.term import Apply, Item, Term, operator_count, postorder
 from taso_opt.cost import Around
 from taso_opt.onnx_io import PLAIN
 from taso_opt.rewrite.apply import substitute_terms
@@ -137,7 +137,7 @@ def outline(term: Term, depth: int = 3) -> str:
         return repr(term).strip("`")
     if depth == 0:
         return f"{term.operator}(...)"
-    operands = ", ".join(outline(child, depth - 1) for child in children(term))
+    operands = ", ".join(outline(child, depth - 1) for child in term.children)
     attributes = ", ".join(f"{name}={value}" for name, value in term.attributes)
     return f"{term.operator}({operands}{'; ' if attributes else ''}{shortened(attributes)})"
 

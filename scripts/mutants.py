@@ -14,7 +14,7 @@ from types import CodeType, FunctionType
 from taso_opt.core.condition import Condition, weaker
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Item, Term, Var, children, postorder
+from taso_opt.core.term import Apply, Attribute, Item, Term, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TasoError
 from taso_opt.spec.builder import Builder
@@ -138,7 +138,7 @@ def _rebuilt(roots: Sequence[Term], node: Term, new: Term, builder: Builder) -> 
     mapping = {node: new}
     for term in postorder(roots):
         if term not in mapping:
-            mapping[term] = builder.rebuild(term, tuple(mapping[child] for child in children(term)))
+            mapping[term] = builder.rebuild(term, tuple(mapping[child] for child in term.children))
     return tuple(mapping[root] for root in roots)
 
 

@@ -12,7 +12,7 @@ from taso_opt.api.names import Names
 from taso_opt.api.session import Progress, require_loadable, running, silent
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.core.rule import FpClass
-from taso_opt.core.term import Apply, Item, Term, children
+from taso_opt.core.term import Apply, Item, Term
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import UsageError
 from taso_opt.onnx_io import Model, names_in_bodies, read_model, spellable, weight_bytes
@@ -105,7 +105,7 @@ def _own_terms(model: Model, at: int) -> list[Term]:
         term = stack.pop()
         if term not in found and term not in use.operands:
             found[term] = None
-            stack.extend(children(term))
+            stack.extend(term.children)
     return list(found)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from taso_opt.core.term import Apply, Term, children, postorder
+from math import inf
+
+from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.onnx_io import Model
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Step
@@ -23,17 +25,25 @@ class Names:
         self._levels = _levels(model)
         self._deepest = max(self._levels.values(), default=1) or 1
         self._originals = tuple(model.origin)
-        self._now, self._outputs = self._originals, tuple(model.graph.outputs)
+        self._outputs = tuple(model.graph.outputs)
         self._graph = frozenset(postorder(self._outputs))
         self._original: dict[Term, Term] = {term: term for term in self._originals}
+        self._now = self._original
         self._pending: dict[Term, Term] = {}
-        self._work = 0
+        self._made: set[Term] = set()
+        self._work = 0.0
 
     def follow(self, step: Step) -> None:
-        """Go to the graph in which the step was taken: steps on one graph are taken at once."""
-        if any(before not in self._graph for before, _ in step.replacements):
+        """Go to the graph in which the step was taken: steps on one graph, and on what they make, are taken at once."""
+        if any(before not in self._graph and before not in self._made for before, _ in step.replacements):
             self._take_pending()
         self._pending.update(step.mapping)
+        stack = [after for _, after in step.replacements]
+        while stack:
+            term = stack.pop()
+            if term not in self._graph and term not in self._made:
+                self._made.add(term)
+                stack.extend(term.children)
 
     def name(self, term: Term) -> str | None:
         """The name of the value in the file, None for a term that the search made."""
@@ -61,30 +71,34 @@ class Names:
         while stack:
             part = stack[-1]
             known = self._levels.get(self._original.get(part, part))
-            missing = [child for child in children(part) if child not in self._levels] if known is None else []
+            missing = [child for child in part.children if child not in self._levels] if known is None else []
             if missing:
                 stack.extend(missing)
                 continue
             self._levels[stack.pop()] = (
-                max((self._levels[child] for child in children(part)), default=0) if known is None else known
+                max((self._levels[child] for child in part.children), default=0) if known is None else known
             )
         return self._levels[term] / self._deepest
 
     def _take_pending(self) -> None:
         """Rebuild everything as the steps so far leave it; names are lost where that is too much or not possible."""
-        roots = (*self._now, *self._outputs)
-        self._work += len(self._graph) + len(self._now)
+        originals = list(self._now.items())
+        self._work += len(self._graph)
+        roots = (*(term for term, _ in originals), *self._outputs)
         made = substitute_terms(self._model.builder, roots, self._pending) if self._work <= MOST_WORK else None
-        self._pending = {}
+        self._pending, self._made = {}, set()
         if made is None:
             self._original = {term: term for term in self._originals}
             self._graph = frozenset()
-            self._work = MOST_WORK
+            self._work = inf
             return
-        self._now, self._outputs = made[: len(self._now)], made[len(self._now) :]
+        self._outputs = made[len(originals) :]
         self._graph = frozenset(postorder(self._outputs))
-        for original, term in zip(self._originals, self._now, strict=True):
+        self._now = {}
+        for term, (_, original) in zip(made, originals, strict=False):
             self._original.setdefault(term, original)
+            if term in self._graph:
+                self._now.setdefault(term, original)
 
 
 def _levels(model: Model) -> dict[Term, int]:
@@ -92,6 +106,6 @@ def _levels(model: Model) -> dict[Term, int]:
     levels: dict[Term, int] = {}
     for term in postorder(model.graph.outputs):
         origin = model.origin.get(term)
-        below = max((levels[child] for child in children(term)), default=0)
+        below = max((levels[child] for child in term.children), default=0)
         levels[term] = below + (origin is not None and origin.node is not None)
     return levels

@@ -17,10 +17,11 @@ Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
 
 
 class _Node:
-    """What all terms share: a structural digest that decides identity, hash and every deterministic order."""
+    """What all terms share: the terms they are made of, and a digest that decides identity, hash and every order."""
 
-    __slots__ = ("__weakref__", "_hash", "digest")
+    __slots__ = ("__weakref__", "_hash", "children", "digest")
     digest: bytes
+    children: tuple[Term, ...]
     _hash: int
 
     def __hash__(self) -> int:
@@ -46,7 +47,7 @@ class Var(_Node):
         found = _interned.get(digest)
         if found is not None:
             return found  # type: ignore[return-value]
-        self = _register(object.__new__(cls), digest)
+        self = _register(object.__new__(cls), digest, ())
         self.name, self.type = name, type
         return self
 
@@ -67,7 +68,7 @@ class Const(_Node):
         found = _interned.get(digest)
         if found is not None:
             return found  # type: ignore[return-value]
-        self = _register(object.__new__(cls), digest)
+        self = _register(object.__new__(cls), digest, ())
         self.name, self.type = name, type
         return self
 
@@ -94,7 +95,7 @@ class Apply(_Node):
         found = _interned.get(digest)
         if found is not None:
             return found  # type: ignore[return-value]
-        self = _register(object.__new__(cls), digest)
+        self = _register(object.__new__(cls), digest, args)
         self.operator, self.args, self.attributes = operator, args, attributes
         return self
 
@@ -124,7 +125,7 @@ class Item(_Node):
         found = _interned.get(digest)
         if found is not None:
             return found  # type: ignore[return-value]
-        self = _register(object.__new__(cls), digest)
+        self = _register(object.__new__(cls), digest, (term,))
         self.term, self.index = term, index
         return self
 
@@ -140,13 +141,6 @@ _interned: WeakValueDictionary[bytes, _Node] = WeakValueDictionary()
 def attributes_of(values: Mapping[str, Attribute]) -> Attributes:
     """Attributes in their canonical order."""
     return tuple(sorted(values.items()))
-
-
-def children(term: Term) -> tuple[Term, ...]:
-    """The terms that `term` is directly made of."""
-    if isinstance(term, Apply):
-        return term.args
-    return (term.term,) if isinstance(term, Item) else ()
 
 
 def with_children(term: Term, new: tuple[Term, ...]) -> Term:
@@ -167,12 +161,12 @@ def postorder(roots: Iterable[Term]) -> list[Term]:
     for root in roots:
         if root in done:
             continue
-        stack.append((root, iter(children(root))))
+        stack.append((root, iter(root.children)))
         while stack:
             term, rest = stack[-1]
             for child in rest:
                 if child not in done:
-                    stack.append((child, iter(children(child))))
+                    stack.append((child, iter(child.children)))
                     break
             else:
                 done[term] = None
@@ -186,7 +180,7 @@ def replace(roots: Sequence[Term], mapping: Mapping[Term, Term]) -> tuple[Term, 
     for term in postorder(roots):
         if term in rebuilt:
             continue
-        old = children(term)
+        old = term.children
         new = tuple(rebuilt[child] for child in old)
         rebuilt[term] = term if new == old else with_children(term, new)
     return tuple(rebuilt[root] for root in roots)
@@ -206,8 +200,8 @@ def _digest(kind: bytes, *parts: object) -> bytes:
     return blake2b(kind + repr(parts).encode(), digest_size=16).digest()
 
 
-def _register(node: _N, digest: bytes) -> _N:
-    node.digest = digest
+def _register(node: _N, digest: bytes, below: tuple[Term, ...]) -> _N:
+    node.digest, node.children = digest, below
     node._hash = int.from_bytes(digest[:8], "little", signed=True)
     _interned[digest] = node
     return node

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from taso_opt.core.term import Apply, Term, children
+from taso_opt.core.term import Apply, Term
 from taso_opt.core.types import TensorType
 from taso_opt.cost.units import Unit
 from taso_opt.onnx_io import BLOCKED, FROM_BLOCKED, PLAIN, TO_BLOCKED
@@ -60,7 +60,7 @@ class Layouts:
         if not self.blocked:
             return NOTHING
         changed = frozenset(dead) | frozenset(born)
-        operands = {child for term in changed for child in children(term)} - changed
+        operands = {child for term in changed for child in term.children} - changed
         wanted = {(side, layout) for pair in roots for layout in self._read(pair[0], dead) for side in pair}
         there = {(operand, layout) for operand in operands for layout in self._read(operand, dead)}
         return Around(self.blocked & operands, frozenset(there), frozenset(wanted))
@@ -154,7 +154,7 @@ def lay_out(
 
 def _taken(unit: Unit) -> Iterator[tuple[Term, Term]]:
     """Each member with each operand that it takes from outside."""
-    return ((member, one) for member in unit.members for one in children(member) if one not in unit.members)
+    return ((member, one) for member in unit.members for one in member.children if one not in unit.members)
 
 
 def _keepers(others: Iterable[Apply], types_of: TypesOf) -> dict[Term, Term]:

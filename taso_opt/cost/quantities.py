@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from taso_opt.core.term import Apply, Item, Term, children, postorder
+from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.cost.units import Unit, UnitFinder
 from taso_opt.spec.builder import OPAQUE, Builder
@@ -32,7 +32,7 @@ def result_bytes(unit: Unit, builder: Builder) -> float:
 
 def unit_weight_bytes(unit: Unit, builder: Builder, finder: UnitFinder) -> float:
     """Bytes of the weights that a unit reads."""
-    operands = {operand for member in unit.members for operand in children(member)} - unit.members
+    operands = {operand for member in unit.members for operand in member.children} - unit.members
     return float(sum(_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand)))
 
 
@@ -41,7 +41,7 @@ def weight_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) 
     found: dict[Term, None] = {output: None for output in outputs if finder.is_constant(output)}
     for term in postorder(outputs):
         if not finder.is_constant(term):
-            found.update((child, None) for child in children(term) if finder.is_constant(child))
+            found.update((child, None) for child in term.children if finder.is_constant(child))
     return float(sum(_bytes(kind) for term in found for kind in builder.types(term)))
 
 
@@ -74,7 +74,7 @@ def _last_uses(terms: Sequence[Term], unit_root: Mapping[Term, Term], step: Mapp
     last: dict[Term, int] = {}
     for term in terms:
         at = step[unit_root.get(term, term)]
-        for child in children(term):
+        for child in term.children:
             owner = _owner(child)
             last[owner] = max(at, last.get(owner, 0))
     return last

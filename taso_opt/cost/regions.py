@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
 
-from taso_opt.core.term import Apply, Const, Term, children
+from taso_opt.core.term import Apply, Const, Term
 from taso_opt.spec.builder import Builder
 
 SEEDS = frozenset({"Erf", "Gelu", "LayerNormalization", "ReduceMean"})
@@ -41,7 +41,7 @@ def regions(
         if term not in single:
             continue
         members = home[term] = [term]
-        for operand in children(term):
+        for operand in term.children:
             other = home.get(operand)
             if other is not None and other is not members and levels[operand] == levels[term]:
                 members = _merged(other, members, home)
@@ -110,13 +110,13 @@ def _levels(live: Sequence[Term], light: set[Term], below: Depth) -> Mapping[Ter
     while stack:
         top = stack[-1]
         depth = below(top)
-        missing = [] if depth is not None else [child for child in children(top) if child not in levels]
+        missing = [] if depth is not None else [child for child in top.children if child not in levels]
         if missing:
             stack.extend(missing)
             continue
         stack.pop()
         if depth is None:
             heavy = isinstance(top, Apply) and top not in light
-            depth = heavy + max((levels[child] for child in children(top)), default=0)
+            depth = heavy + max((levels[child] for child in top.children), default=0)
         levels[top] = depth
     return levels

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Item, Term, children
+from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS
 from taso_opt.cost.regions import regions
 from taso_opt.cost.unit_text import UnitText
@@ -92,20 +92,20 @@ class UnitFinder:
             list(reversed(live)),
             list(found.values()),
             self.builder,
-            below=lambda term: self._depth_of(term) if term in boundary else None,
+            below=lambda term: self.depth_of(term) if term in boundary else None,
         )
         return [self._unit(members, uses) for members in merged]
 
-    def _depth_of(self, term: Term) -> int:
+    def depth_of(self, term: Term) -> int:
         """How many operators lie on the longest way up to a term, itself included."""
         stack = [term]
         while stack:
             top = stack[-1]
-            missing = [child for child in children(top) if child not in self._depth]
+            missing = [child for child in top.children if child not in self._depth]
             if missing:
                 stack.extend(missing)
                 continue
-            deepest = max((self._depth[child] for child in children(top)), default=0)
+            deepest = max((self._depth[child] for child in top.children), default=0)
             self._depth[stack.pop()] = isinstance(top, Apply) + deepest
         return self._depth[term]
 
@@ -131,7 +131,7 @@ class UnitFinder:
             seen.add(term)
             if isinstance(term, Apply):
                 stack.append((term, True))
-            for child in children(term):
+            for child in term.children:
                 uses[child] = uses.get(child, 0) + 1
                 stack.append((child, False))
         order.reverse()
@@ -154,7 +154,7 @@ class UnitFinder:
         return members
 
     def _unit(self, members: Sequence[Term], uses: Mapping[Term, int]) -> Unit:
-        inside = Counter(operand for member in members for operand in children(member))
+        inside = Counter(operand for member in members for operand in member.children)
         roots = tuple(one for one in members if isinstance(one, Apply) and uses[one] > inside[one])
         place = roots, tuple(members)
         if place not in self._units:
@@ -175,7 +175,7 @@ class UnitFinder:
         stack = [term]
         while stack:
             top = stack[-1]
-            parts = () if _is_opaque(top) else children(top)
+            parts = () if _is_opaque(top) else top.children
             missing = [part for part in parts if part not in self._constant]
             if missing:
                 stack.extend(missing)

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from taso_opt.core.dims import Dim, Size
-from taso_opt.core.term import Apply, Attribute, Term, Var, children, postorder
+from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate
@@ -112,7 +112,7 @@ def _values(term: Apply, builder: Builder) -> list[Term]:
 
 def _outputs(made: Sequence[Apply], builder: Builder) -> Graph:
     """What no operator of the graph takes as an operand."""
-    used = {child for term in made for child in children(term)}
+    used = {child for term in made for child in term.children}
     return tuple(value for term in made for value in _values(term, builder) if value not in used)
 
 

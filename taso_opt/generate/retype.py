@@ -8,7 +8,7 @@ from typing import Any
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Item, Term, Var, children, postorder
+from taso_opt.core.term import Apply, Attribute, Item, Term, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
@@ -33,7 +33,7 @@ def rebuild(rule: Rule, schemes: Schemes, builder: Builder) -> Rule:
             rebuilt[term] = Var(schemes.names.get(term.name, term.name), schemes.types.get(term, term.type))
         elif isinstance(term, Apply):
             attributes = {**dict(term.attributes), **schemes.attributes.get(term, {})}
-            rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in children(term)], attributes)
+            rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in term.children], attributes)
         elif isinstance(term, Item):
             rebuilt[term] = builder.item(rebuilt[term.term], term.index)
     new = Rule(tuple(rebuilt[term] for term in rule.source), tuple(rebuilt[term] for term in rule.target))

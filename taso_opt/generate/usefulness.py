@@ -19,7 +19,7 @@ import numpy as np
 
 from taso_opt.core.dims import STAR
 from taso_opt.core.rule import Rule, RuleSet
-from taso_opt.core.term import Apply, Term, Var, children, postorder, variables
+from taso_opt.core.term import Apply, Term, Var, postorder, variables
 from taso_opt.cost.quantities import MOVES, term_flops
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import Symbols, instantiate, symbols_of
@@ -70,7 +70,7 @@ def work_of(roots: Sequence[Term], weights: Collection[Term], builder: Builder) 
     constant: dict[Term, bool] = {}
     computing = flops = moving = elements = 0
     for term in postorder(roots):
-        constant[term] = term in weights if isinstance(term, Var) else all(constant[child] for child in children(term))
+        constant[term] = term in weights if isinstance(term, Var) else all(constant[child] for child in term.children)
         if constant[term] or not isinstance(term, Apply):
             continue
         if term.operator in MOVES:

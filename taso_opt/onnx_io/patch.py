@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from taso_opt.core.term import Apply, Const, Item, Term, Var, children
+from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import constant_terms, node_of, ordered_operands, spelled
 from taso_opt.onnx_io.reuse import Reuse, reused_nodes
@@ -102,7 +102,7 @@ class Patch:
         if term in self._constant:
             return ()
         reuse = self._reuse(term)
-        return children(term) if reuse is None else reuse.operands
+        return term.children if reuse is None else reuse.operands
 
     def _in_order(self, roots: Sequence[Term]) -> list[Term]:
         """Every term that must be emitted for the roots, operands first."""

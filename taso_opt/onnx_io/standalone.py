@@ -10,7 +10,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Item, Term, Var, children
+from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io.elements import element_code
@@ -104,7 +104,7 @@ class _Standalone:
 
     def _needed(self, term: Term) -> tuple[Term, ...]:
         known = term in self._names or term in self._constant
-        return () if known else children(term)
+        return () if known else term.children
 
     def _add_term(self, term: Term) -> None:
         if term in self._constant:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from onnx import ModelProto
 
 from taso_opt.core.graph import Graph
-from taso_opt.core.term import Apply, Const, Item, Term, children
+from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.onnx_io.fidelity import check_fidelity
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import defect
@@ -57,13 +57,13 @@ def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], 
         stack = [term]
         while stack:
             top = stack[-1]
-            below = [child for child in children(top) if child not in known]
+            below = [child for child in top.children if child not in known]
             if below:
                 stack.extend(below)
                 continue
             if _is_constant(top, constant):
                 constant.add(top)
-            known[stack.pop()] = top in model.origin or (all(known[child] for child in children(top)) and writable(top))
+            known[stack.pop()] = top in model.origin or (all(known[child] for child in top.children) and writable(top))
         return known[term]
 
     def writable(term: Term) -> bool:

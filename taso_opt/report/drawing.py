@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from taso_opt.core.term import Apply, Attribute, Const, Item, Term, children, postorder
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.report.evidence import Drawing, DrawnNode
 from taso_opt.spec.builder import OPAQUE
@@ -65,13 +65,13 @@ class _Pen:
         """The operands that are drawn: none of what both sides use, the first few of many."""
         if term in self._leaves:
             return ()
-        return children(term)[:MOST_OPERANDS]
+        return term.children[:MOST_OPERANDS]
 
     def _add(self, term: Term, is_cut: bool) -> int:
         if term in self._leaves or is_cut or not isinstance(term, Apply | Item):
             return self._append(self._leaf(term))
         operands = [self._places[child] for child in self._shown(term)]
-        hidden = len(children(term)) - len(operands)
+        hidden = len(term.children) - len(operands)
         if hidden > 0:
             operands.append(self.more(hidden))
         if isinstance(term, Item):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Item, Term, Var, children, postorder
+from taso_opt.core.term import Apply, Item, Term, Var, postorder
 from taso_opt.spec.text import format_attribute
 
 
@@ -20,7 +20,7 @@ def rule_lines(rule: Rule) -> Iterator[str]:
 
 def term_lines(outputs: Sequence[Term]) -> Iterator[str]:
     """One tree for each output."""
-    uses = Counter(child for term in postorder(outputs) for child in children(term))
+    uses = Counter(child for term in postorder(outputs) for child in term.children)
     shared = [term for term in postorder(outputs) if isinstance(term, Apply) and uses[term] > 1]
     numbers: dict[Term, int] = {term: number for number, term in enumerate(shared, start=1)}
     drawn: set[Term] = set()

@@ -8,7 +8,7 @@ from typing import Any
 
 from taso_opt.core.dims import Dim, Size, substitute, total
 from taso_opt.core.literal import literal
-from taso_opt.core.term import Attribute, Term, children
+from taso_opt.core.term import Attribute, Term
 from taso_opt.rewrite.match import Binding, key, term_key
 from taso_opt.rewrite.pattern import (
     Application,
@@ -116,7 +116,7 @@ def substitute_terms(
         open_terms.add(term)
         stack.append((term, True))
         image = mapping.get(term)
-        following = children(term) if image is None else (image,)
+        following = term.children if image is None else (image,)
         for child in following:
             if child in open_terms:
                 return None
@@ -126,6 +126,6 @@ def substitute_terms(
 
 
 def _rebuild(builder: Builder, term: Term, rebuilt: Mapping[Term, Term]) -> Term:
-    old = children(term)
+    old = term.children
     new = tuple(rebuilt[child] for child in old)
     return term if new == old else builder.rebuild(term, new)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 
-from taso_opt.core.term import Apply, Item, Term, children
+from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern
 
 LEVELS = 12
@@ -25,7 +25,7 @@ class OperatorsBelow:
         stack = [] if term in self._known else [term]
         while stack:
             top = stack[-1]
-            missing = [child for child in children(top) if child not in self._known]
+            missing = [child for child in top.children if child not in self._known]
             if missing:
                 stack.extend(missing)
                 continue
@@ -34,7 +34,7 @@ class OperatorsBelow:
 
     def _found(self, term: Term) -> tuple[int, ...]:
         own = self._bit(term.operator) if isinstance(term, Apply) else 0
-        below = [self._known[child] for child in children(term)]
+        below = [self._known[child] for child in term.children]
         if isinstance(term, Item):  # which output it is makes no level
             return below[0]
         return (own, *(reduce(or_, (one[level] for one in below), own) for level in range(LEVELS - 1)))

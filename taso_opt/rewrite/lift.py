@@ -15,7 +15,7 @@ from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size, product, substitute, symbol, total
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
-from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, children, postorder
+from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.pattern import (
@@ -294,7 +294,7 @@ class _Lifting:
         return not any(part in self._private for part in postorder((term,)))
 
     def _rebuilt(self, term: Term) -> Term:
-        new = tuple(self._image[child] for child in children(term))
+        new = tuple(self._image[child] for child in term.children)
         if isinstance(term, Item):
             return self._builder.item(new[0], term.index)
         if not isinstance(term, Apply):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from taso_opt.core.condition import ANY
-from taso_opt.core.term import Apply, Item, Term, children
+from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.below import OperatorsBelow
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.pattern import Application, Output, Pattern, Variable
@@ -37,7 +37,7 @@ class Likeness:
         """The number of a term by so many of its levels, its own included."""
         known = self._known[depth].get(term)
         if known is None:
-            below = tuple(self.number(child, depth - 1) for child in children(term)) if depth > 1 else ()
+            below = tuple(self.number(child, depth - 1) for child in term.children) if depth > 1 else ()
             look = type(term), self._own(term), self._builder.types(term), self._is_constant(term), below
             known = self._known[depth][term] = self._numbers.setdefault(look, len(self._numbers))
         return known

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from taso_opt.core.term import Item, Term, children
+from taso_opt.core.term import Item, Term
 from taso_opt.rewrite.elements import Element, Entry, Found, fitting, joined, private_terms
 from taso_opt.rewrite.likeness import LikeIndex
 from taso_opt.rewrite.pattern import CompiledRule, joined_axis
@@ -75,7 +75,7 @@ class Merges:
         stack = [] if term in self._places else [term]
         while stack:
             top = stack[-1]
-            below = [child for child in children(top) if not self._is_constant(child)]
+            below = [child for child in top.children if not self._is_constant(child)]
             missing = [child for child in below if child not in self._places]
             if missing:
                 stack.extend(missing)
@@ -134,7 +134,7 @@ class Dependencies:
         self._below: dict[Term, int] = {}
         for term in terms:
             mask = 0
-            for child in children(term):
+            for child in term.children:
                 mask |= self._below[child] | self._bits.get(child, 0)
             self._below[term] = mask
 

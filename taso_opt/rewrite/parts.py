@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from taso_opt.core.rule import Certificate, Rule
-from taso_opt.core.term import Apply, Item, Term, children, postorder
+from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.renaming import Renaming, correspondences
 from taso_opt.spec.builder import Builder
@@ -82,7 +82,7 @@ def _other_part(term: Term, builder: Builder) -> Term:
     """The term with the second part wherever it takes the first."""
     made: dict[Term, Term] = {}
     for one in postorder([term]):
-        new = builder.rebuild(one, tuple(made[child] for child in children(one)))
+        new = builder.rebuild(one, tuple(made[child] for child in one.children))
         made[one] = Item(new.term, 1) if isinstance(new, Item) else new
     return made[term]
 

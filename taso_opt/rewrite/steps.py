@@ -10,7 +10,7 @@ from typing import Any
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Const, Term, children, postorder
+from taso_opt.core.term import Apply, Const, Term, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
@@ -93,7 +93,7 @@ class Rewriter:
         """Whether a term depends on constants only, so that it costs nothing at run time."""
         known = self._constant.get(term)
         if known is None:
-            parts = children(term)
+            parts = term.children
             known = isinstance(term, Const) or (bool(parts) and all(self.is_constant(part) for part in parts))
             self._constant[term] = known
         return known
@@ -104,16 +104,16 @@ class Rewriter:
 
     def folds_constants(self, term: Term) -> bool:
         """Whether a direct operand of a term combines constants."""
-        return any(isinstance(child, Apply) and self.is_constant(child) for child in children(term))
+        return any(isinstance(child, Apply) and self.is_constant(child) for child in term.children)
 
     def prepares_weights(self, term: Term) -> bool:
         """Whether a direct operand of a term comes from an operator that only weights go through."""
-        operators = [self._builder.operator(child) for child in children(term) if isinstance(child, Apply)]
+        operators = [self._builder.operator(child) for child in term.children if isinstance(child, Apply)]
         return any(operator is not None and operator.weights_only for operator in operators)
 
     def with_child(self, term: Term, old: Term, new: Term) -> Term:
         """The same node with one child replaced."""
-        return self._builder.rebuild(term, tuple(new if child is old else child for child in children(term)))
+        return self._builder.rebuild(term, tuple(new if child is old else child for child in term.children))
 
     def is_light(self, term: Term) -> bool:
         """Whether a term is computed element by element or has a definition, as normalizations have."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from taso_opt.core.term import Apply, Term, children
+from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.spec.builder import Builder
 
@@ -15,7 +15,7 @@ def sums(builder: Builder, terms: Sequence[Term]) -> Iterator[tuple[Apply, tuple
 
     A partial result belongs to the whole that it is an operand of when nothing else uses it and both have one type.
     """
-    uses = Counter(child for term in terms for child in children(term))
+    uses = Counter(child for term in terms for child in term.children)
     inner: set[Term] = set()
     for term in reversed(terms):  # users come before what they use
         if not isinstance(term, Apply) or term.operator not in FOLDABLE or term in inner:
@@ -26,7 +26,7 @@ def sums(builder: Builder, terms: Sequence[Term]) -> Iterator[tuple[Apply, tuple
             operand = stack.pop()
             if _continues(builder, term, operand) and uses[operand] == 1:
                 inner.add(operand)
-                stack.extend(reversed(children(operand)))
+                stack.extend(reversed(operand.children))
             else:
                 operands.append(operand)
         if len(operands) > 2:

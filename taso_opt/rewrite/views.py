@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from taso_opt.core.condition import ANY
-from taso_opt.core.term import Apply, Const, Item, Term, Var, children
+from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import OPAQUE, Builder
 
@@ -53,7 +53,7 @@ class Views:
                     continue
                 below = level if isinstance(top, Item) else following
                 operands: list[Term | int] = []
-                for child in children(top):
+                for child in top.children:
                     if self._is_number(child):
                         operands.append(child)
                         continue
@@ -74,7 +74,7 @@ class Views:
         """A term with others for its leaves; notes the images of all that is between."""
         known = images.get(term)
         if known is None:
-            below = tuple(self.replaced(child, images) for child in children(term))
+            below = tuple(self.replaced(child, images) for child in term.children)
             known = images[term] = self._builder.rebuild(term, below) if below else term
         return known
 

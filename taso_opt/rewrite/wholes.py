@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Size, substitute
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Item, Term, Var, children, postorder, variables
+from taso_opt.core.term import Apply, Item, Term, Var, postorder, variables
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.parts import of_both, says
@@ -103,7 +103,7 @@ def _is_all_of(join: Apply, whole: Term) -> bool:
 def _is_reshaped_twice(outer: Apply, once: Term) -> bool:
     """Whether one reshape has the result of two, as of one to the shape before."""
     reshaped = isinstance(once, Apply) and once.operator == "Reshape"
-    return reshaped and _is_of_another(outer) and children(once) == children(outer.args[0])
+    return reshaped and _is_of_another(outer) and once.children == outer.args[0].children
 
 
 def _is_of_another(outer: Apply) -> bool:
@@ -126,7 +126,7 @@ def _made(rule: Rule) -> list[Apply]:
     (source,) = rule.source
     if (isinstance(source, Apply) and source.operator in MOVEMENTS) or len(variables((source,))) == 1:
         return []
-    uses = Counter(child for term in postorder((source,)) for child in children(term))
+    uses = Counter(child for term in postorder((source,)) for child in term.children)
     found = [
         term
         for term in postorder((source,))
@@ -228,4 +228,4 @@ def _are_told(rule: Rule, made: Apply) -> bool:
 def _replaced(term: Term, images: Mapping[Term, Term], builder: Builder) -> Term:
     if term in images:
         return images[term]
-    return builder.rebuild(term, tuple(_replaced(child, images, builder) for child in children(term)))
+    return builder.rebuild(term, tuple(_replaced(child, images, builder) for child in term.children))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeAlias
 
-from taso_opt.core.term import Apply, Term, children
+from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.steps import Rewriter, Step
 
 MOST_ROUNDS = 16
@@ -71,7 +71,7 @@ class Descent:
                     self._open[term] = None
                 self._passed.add(term)
             else:
-                stack.extend(children(term))
+                stack.extend(term.children)
         return True
 
 
@@ -82,8 +82,8 @@ def _is_slice(term: Term) -> bool:
 def _goes_down(step: Step) -> bool:
     """Whether a step leaves the slice nearer to the inputs; two slices in another order are as far."""
     ((old, new),) = step.replacements
-    (operand,) = children(old)
-    return new is operand or any(part in children(operand) for part in _operands_of_slices(new))
+    (operand,) = old.children
+    return new is operand or any(part in operand.children for part in _operands_of_slices(new))
 
 
 def _operands_of_slices(term: Term) -> Iterator[Term]:
@@ -92,9 +92,9 @@ def _operands_of_slices(term: Term) -> Iterator[Term]:
     while stack:
         top, depth = stack.pop()
         if _is_slice(top):
-            yield children(top)[0]
+            yield top.children[0]
         elif depth < 2:
-            stack.extend((child, depth + 1) for child in children(top))
+            stack.extend((child, depth + 1) for child in top.children)
 
 
 def descents(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from taso_opt.core.term import Apply, Item, Term, children, postorder, with_children
+from taso_opt.core.term import Apply, Item, Term, postorder, with_children
 from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.descent import descents
@@ -100,11 +100,11 @@ class Neighbourhood:
         self._rebuild = rebuild
         self._outputs = frozenset(outputs)
         self._present = frozenset(self.terms)
-        self._uses = Counter(child for term in self.terms for child in children(term))
+        self._uses = Counter(child for term in self.terms for child in term.children)
         self._uses.update(outputs)
         self._users: dict[Term, set[Term]] = {term: set() for term in self.terms}
         for term in self.terms:
-            for child in children(term):
+            for child in term.children:
                 self._users[child].add(term)
 
     def only_consumer(self, term: Term) -> Term | None:
@@ -113,7 +113,7 @@ class Neighbourhood:
 
     def used_by(self, term: Term, users: Collection[Term]) -> bool:
         """Whether some terms are all that uses `term`, and no output is it."""
-        return self._uses[term] == sum(children(user).count(term) for user in self._users[term] if user in users)
+        return self._uses[term] == sum(user.children.count(term) for user in self._users[term] if user in users)
 
     def descents(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that take a slice down to where what it leaves away is not computed."""
@@ -144,8 +144,8 @@ class Neighbourhood:
         dead = self._dead(list(images), needed)
         around = self._around((*images, *dead))
         for term in sorted(around, key=self._place.__getitem__):
-            new = tuple(images.get(child, child) for child in children(term))
-            if term not in images and new != children(term):
+            new = tuple(images.get(child, child) for child in term.children)
+            if term not in images and new != term.children:
                 images[term] = self._rebuild(term, new)
         changed = [old for old in images if old not in around or self._is_used_beyond(old, around)]
         same = [one for one in around - dead if one not in images and self._is_used_beyond(one, around | dead)]
@@ -181,7 +181,7 @@ class Neighbourhood:
                 present.add(term)
             elif term not in new:
                 new.add(term)
-                stack.extend(children(term))
+                stack.extend(term.children)
         return present, new
 
     def _dead(self, replaced: Sequence[Term], needed: set[Term]) -> frozenset[Term]:
@@ -193,7 +193,7 @@ class Neighbourhood:
             if term in dead:
                 continue
             dead[term] = None
-            for child in children(term):
+            for child in term.children:
                 left = uses.get(child, self._uses[child]) - 1
                 uses[child] = left
                 if left <= 0 and child not in needed:

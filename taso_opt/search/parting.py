@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from taso_opt.core.term import Apply, Term, children
+from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 
@@ -61,11 +61,11 @@ def _fold(part: Term, rewriter: Rewriter) -> Step | None:
     """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped."""
     if rewriter.is_constant(part):
         return None
-    live = [operand for operand in children(part) if not rewriter.is_constant(operand)]
-    skipped = {below for operand in live for below in children(operand)}
+    live = [operand for operand in part.children if not rewriter.is_constant(operand)]
+    skipped = {below for operand in live for below in operand.children}
     for step in rewriter.rewrites(part):
         new = step.replacements[0][1]
-        if rewriter.folds_constants(new) and not skipped.isdisjoint(children(new)):
+        if rewriter.folds_constants(new) and not skipped.isdisjoint(new.children):
             return step
     return None
 

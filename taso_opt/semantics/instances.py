@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from taso_opt.core.dims import STAR, Dim, Size, substitute
-from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, children, postorder
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
@@ -74,7 +74,7 @@ def _instantiated(builder: Builder, terms: Sequence[Term], assignment: Assignmen
             rebuilt[term] = Item(inner, term.index)
         else:
             attributes = {name: instantiate_attribute(value, assignment) for name, value in term.attributes}
-            rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in children(term)], attributes)
+            rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in term.children], attributes)
     return rebuilt
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from taso_opt.core.dims import Size, bind
-from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of, children
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError, TypeMismatch
 from taso_opt.spec.operator import Operator
@@ -80,7 +80,7 @@ class Builder:
         stack = [term]
         while stack:
             top = stack[-1]
-            missing = [child for child in children(top) if child not in self._types]
+            missing = [child for child in top.children if child not in self._types]
             if missing:
                 stack.extend(missing)
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Item, Term, Var, children, operator_count, postorder
+from taso_opt.core.term import Apply, Item, Term, Var, operator_count, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -144,5 +144,5 @@ def _replaced(builder: Builder, root: Term, old: Term, new: Term) -> Term:
     rebuilt: dict[Term, Term] = {old: new}
     for term in postorder((root,)):
         if term not in rebuilt:
-            rebuilt[term] = builder.rebuild(term, tuple(rebuilt[child] for child in children(term)))
+            rebuilt[term] = builder.rebuild(term, tuple(rebuilt[child] for child in term.children))
     return rebuilt[root]

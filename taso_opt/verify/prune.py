@@ -22,7 +22,7 @@ from functools import partial
 
 from taso_opt.core.dims import Size
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Item, Term, Var, children, postorder, variables
+from taso_opt.core.term import Apply, Item, Term, Var, postorder, variables
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.child import Stopped
@@ -176,5 +176,5 @@ def _tree_size(roots: Sequence[Term]) -> int:
     """How many operators there are, shared ones counted each time, so that an instance is never the smaller one."""
     sizes: dict[Term, int] = {}
     for term in postorder(roots):
-        sizes[term] = isinstance(term, Apply) + sum(sizes[child] for child in children(term))
+        sizes[term] = isinstance(term, Apply) + sum(sizes[child] for child in term.children)
     return sum(sizes[root] for root in roots)

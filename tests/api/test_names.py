@@ -72,6 +72,19 @@ def test_steps_on_one_graph_are_taken_at_once(model):
     assert names.node(rebuilt) == "sum"
 
 
+def test_a_step_on_what_another_made_is_taken_with_it(model):
+    found = terms(model)
+    new = twice_turned(model, found["p"])
+    inner, other = new.args[0], model.builder.apply("Transpose", (found["q"],), {"perm": (-1, -2)})
+    names = Names(model)
+    names.follow(step((found["r"], new)))
+    names.follow(step((inner, other)))
+    left = model.builder.rebuild(new, (other,))
+    rebuilt = model.builder.apply("Add", (left, found["s"]), {})
+    names.follow(step((rebuilt, twice_turned(model, rebuilt))))
+    assert names.node(rebuilt) == "sum"
+
+
 def test_what_the_search_made_is_called_that(model):
     found = terms(model)
     new = twice_turned(model, found["p"])

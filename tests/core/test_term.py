@@ -3,7 +3,7 @@
 import gc
 import pickle
 
-from taso_opt.core.term import Apply, Const, Item, Var, children, operator_count, postorder, replace
+from taso_opt.core.term import Apply, Const, Item, Var, operator_count, postorder, replace
 from taso_opt.core.types import TensorType
 
 KIND = TensorType("float32", (2, 2))
@@ -56,7 +56,7 @@ def test_children_come_before_parents_and_once():
     order = postorder([root, shared])
     assert len(order) == len(set(order)) == 5
     for term in order:
-        assert all(order.index(child) < order.index(term) for child in children(term))
+        assert all(order.index(child) < order.index(term) for child in term.children)
 
 
 def test_replacements_are_not_looked_into_again():

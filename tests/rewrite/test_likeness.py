@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from taso_opt.core.term import Const, Var, children, postorder
+from taso_opt.core.term import Const, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import Likeness, is_told_by_looks
@@ -72,7 +72,7 @@ def test_most_rules_can_be_told_by_looks_and_those_about_one_term_at_two_places_
     single = [rule for rule in compiled if not rule.merges and not rule.folds]
     told = [rule for rule in single if is_told_by_looks(rule.source)]
     assert len(told) > len(single) / 2
-    uses = [Counter(child for term in postorder(rule.rule.source) for child in children(term)) for rule in single]
+    uses = [Counter(child for term in postorder(rule.rule.source) for child in term.children) for rule in single]
     twice = [rule for rule, used in zip(single, uses, strict=True) if any(used[one] > 1 for one in rule.rule.variables)]
     assert len(twice) > 100
     assert not any(is_told_by_looks(rule.source) for rule in twice)
