@@ -127,6 +127,11 @@ class Trial:
     deadline: float = math.inf
 
     @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.monotonic() > self.deadline
+
+    @property
     def patience_s(self) -> float:
         """How many seconds a measurement may take that is there for more certainty."""
         return min(max(self.deadline - time.monotonic(), FINAL_LIMIT_S), LONG_LIMIT_S)
@@ -168,8 +173,7 @@ def hold_finals(
         if won:
             return Finals(finalist, tuple(dropped))
         losers.append(finalist)
-        enough = number == min(ranking) or len(losers) == MOST_LOSERS or time.monotonic() > trial.deadline
-        if standard.latency > 0 and enough:
+        if standard.latency > 0 and (number == min(ranking) or len(losers) == MOST_LOSERS or trial.is_late):
             break
         dropped.append(TOO_SLOW)  # the next gets its chance: any, where latency counts nothing
     return Finals(losers[0] if losers else None, tuple(dropped))
