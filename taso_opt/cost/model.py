@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term
+from taso_opt.cost.alike import PartNumbers
 from taso_opt.cost.drift import CANARY
 from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
 from taso_opt.cost.measure import (
@@ -56,6 +57,7 @@ class CostModel:
         self._heard = heard
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self.finder = UnitFinder(builder, value_of)
+        self._parts = PartNumbers(self.finder)
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
@@ -74,6 +76,10 @@ class CostModel:
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
         """What the runtime executes together of the terms that the outputs need, down to the boundary."""
         return self.finder.units(outputs, boundary)
+
+    def likeness(self, outputs: Sequence[Term], boundary: Collection[Term], around: Around) -> int:
+        """A number for what the outputs need: where it is the same, units and kernels have the same costs."""
+        return self._parts.number(outputs, boundary, around)
 
     def kernels(
         self,

@@ -65,6 +65,10 @@ class TradeCost:
         """What the runtime executes of the terms that the outputs need, down to the boundary."""
         return self._latency.units(outputs, boundary)
 
+    def likeness(self, outputs: Sequence[Term], boundary: Collection[Term], around: Around) -> int:
+        """A number for what the outputs need: where it is the same, units and kernels have the same costs."""
+        return self._latency.likeness(outputs, boundary, around)
+
     def learn(self, units: Iterable[Unit]) -> None:
         """Find out how the units run if the goal is about latency too."""
         if LATENCY in self._wanted:

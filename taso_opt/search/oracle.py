@@ -22,6 +22,10 @@ class CostOracle(Protocol[U]):
         """What the runtime executes together of it, one entry for each kernel."""
         ...
 
+    def likeness(self, outputs: Sequence[Term], boundary: Collection[Term], around: Around) -> Hashable:
+        """What is the same for parts of graphs whose units and kernels have the same costs."""
+        ...
+
     def learn(self, units: Iterable[U]) -> None:
         """Find out in which layouts all these units run."""
         ...

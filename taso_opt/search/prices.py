@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from taso_opt.core.term import Term
@@ -24,13 +25,26 @@ TRIALS = 8
 """In how many ways that differ in what has to be measured a rule is tried before it is priced everywhere."""
 
 
+@dataclass(frozen=True)
+class _Side:
+    """What a local change removes or what it adds; sides of one `likeness` cost the same."""
+
+    change: LocalChange
+    outputs: tuple[Term, ...]
+    likeness: Hashable
+
+
+_Sides = tuple[_Side, _Side]
+
+
 class Prices:
     """The prices of the local changes of one search, over a cost model that measures what is asked of it."""
 
     def __init__(self, cost: CostOracle[Any]) -> None:
         self._cost = cost
-        self._units: dict[tuple[tuple[Term, ...], frozenset[Term]], Sequence[Any]] = {}
-        self._kernels: dict[tuple[tuple[Term, ...], frozenset[Term], Around], Sequence[Any]] = {}
+        self._likeness: dict[tuple[tuple[Term, ...], frozenset[Term], Around], Hashable] = {}
+        self._units: dict[Hashable, Sequence[Any]] = {}
+        self._kernels: dict[Hashable, Sequence[Any]] = {}
 
     def of(self, changes: Sequence[LocalChange], bearable: float = 0.0) -> list[float | None]:
         """The change of cost of each local change in seconds; everything not yet measured is measured in two batches.
@@ -40,10 +54,11 @@ class Prices:
         since what a rule does at some places of a graph says most of what it does at the others.
         """
         costs: dict[int, float] = {}
-        rules = self._by_rule(changes)
+        sides = [(self._side(change, False), self._side(change, True)) for change in changes]
+        rules = self._by_rule(sides)
         # 1. Try each rule in a few ways that differ.
         trials = [_spread(ways) for ways in rules]
-        costs |= self._priced(changes, [place for places in trials for place in places])
+        costs |= self._priced(sides, [place for places in trials for place in places])
         # 2. Price the other places of the rules that do not always lose.
         rest: list[int] = []
         for ways, tried in zip(rules, trials, strict=True):
@@ -51,50 +66,55 @@ class Prices:
             losses = [costs[place] for place in tried]
             if min(losses) <= 0 or sum(losses) / len(losses) * len(places) <= bearable:
                 rest += [place for place in places if place not in costs]
-        costs |= self._priced(changes, rest)
+        costs |= self._priced(sides, rest)
         return [costs.get(place) for place in range(len(changes))]
 
-    def _by_rule(self, changes: Sequence[LocalChange]) -> list[list[list[int]]]:
+    def _side(self, change: LocalChange, after: bool) -> _Side:
+        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
+        place = outputs, inner, change.around
+        likeness = self._likeness.get(place)
+        if likeness is None:
+            likeness = self._likeness[place] = self._cost.likeness(outputs, change.kept, change.around)
+        return _Side(change, outputs, likeness)
+
+    def _by_rule(self, sides: Sequence[_Sides]) -> list[list[list[int]]]:
         """For each rule, or sequence of rules, the places among the changes that may pay, by the units they lead to."""
         rules: dict[tuple[int, ...], dict[frozenset[Any], list[int]]] = {}
-        for place, change in enumerate(changes):
-            old, new = self._units_of(change, False), self._units_of(change, True)
+        for place, (before, after) in enumerate(sides):
+            old, new = self._units_of(before), self._units_of(after)
             if self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING:
-                ways = rules.setdefault(rules_of(change.steps), {})
+                ways = rules.setdefault(rules_of(before.change.steps), {})
                 ways.setdefault(frozenset(new), []).append(place)
         return [list(ways.values()) for ways in rules.values()]
 
-    def _priced(self, changes: Sequence[LocalChange], places: Sequence[int]) -> dict[int, float]:
+    def _priced(self, sides: Sequence[_Sides], places: Sequence[int]) -> dict[int, float]:
         """The change of cost of some local changes; everything not yet measured is measured in one batch.
 
         A difference within the noise of measured costs is none, but for a trace where fewer operators are left.
         """
         # 1. Learn how the parts of all changes run, which decides what has to be measured; measure it.
-        sides = [(changes[place], after) for place in places for after in (False, True)]
-        self._cost.learn(unit for change, after in sides for unit in self._units_of(change, after))
-        kernels = [self._kernels_of(change, after) for change, after in sides]
+        chosen = [side for place in places for side in sides[place]]
+        self._cost.learn(unit for side in chosen for unit in self._units_of(side))
+        kernels = [self._kernels_of(side) for side in chosen]
         self._cost.prepare(kernel for side in kernels for kernel in side)
         # 2. Add up.
         sums = iter([sum(self._cost.known(kernel) or 0.0 for kernel in side) for side in kernels])
-        return {place: _difference(next(sums), next(sums)) or _trace(changes[place]) for place in places}
+        return {place: _difference(next(sums), next(sums)) or _trace(sides[place][0].change) for place in places}
 
-    def _units_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
-        """The units of a change before it or after it, which are all that is needed and not kept; found once."""
-        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
-        place = outputs, inner
-        known = self._units.get(place)
+    def _units_of(self, side: _Side) -> Sequence[Any]:
+        """The units of one side of a change: all that is needed and not kept; found once for what is alike."""
+        known = self._units.get(side.likeness)
         if known is None:
-            known = self._units[place] = self._cost.units(outputs, change.kept)
+            known = self._units[side.likeness] = self._cost.units(side.outputs, side.change.kept)
         return known
 
-    def _kernels_of(self, change: LocalChange, after: bool) -> Sequence[Any]:
-        """The same as the runtime executes it where it stands; found once."""
-        outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
-        place = outputs, inner, change.around
-        known = self._kernels.get(place)
+    def _kernels_of(self, side: _Side) -> Sequence[Any]:
+        """The same as the runtime executes it where it stands."""
+        known = self._kernels.get(side.likeness)
         if known is None:
-            units = self._units_of(change, after)
-            known = self._kernels[place] = self._cost.kernels(outputs, change.kept, change.around, units)
+            units = self._units_of(side)
+            known = self._cost.kernels(side.outputs, side.change.kept, side.change.around, units)
+            self._kernels[side.likeness] = known
         return known
 
     def _work(self, units: Sequence[Any]) -> int:
