@@ -170,7 +170,7 @@ class Patch:
             return
         if term in self._model.origin:
             return
-        if term in self._constant:
+        if term in self._constant or isinstance(term, Const):
             self._new_tensors.append(numpy_helper.from_array(self._fold(term), self._names[term]))
         elif isinstance(term, Apply):
             self._nodes.append(self._new_node(term))

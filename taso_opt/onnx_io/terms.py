@@ -101,8 +101,10 @@ class _Reader:
         return self._types.get(name, UNKNOWN_TYPE)
 
     def _define(self, name: str, term: Term, node: int | None) -> None:
+        """Say what a value is; what nodes compute from sizes has no origin, so that these nodes need not stay."""
         self.result.values[name] = term
-        self.result.origin.setdefault(term, Origin(name, node))
+        if name not in self._weights.computed:
+            self.result.origin.setdefault(term, Origin(name, node))
 
     def _constant(self, name: str) -> Const:
         """The constant of that name, or an equal one read before: equal small constants are one term."""
@@ -131,6 +133,8 @@ class _Reader:
         """One term for each output, named or not."""
         if constant_value(node) is not None and not node.output[0].startswith(PREFIX):
             return (self._constant(node.output[0]),)
+        if node.output and self._weights.computed.issuperset(node.output):
+            return tuple(map(self._constant, node.output))
         if self._is_standard(node) and at not in self._opaque:
             alias = self._alias(node)
             known = (alias,) if alias is not None else self._known(node)

@@ -29,7 +29,7 @@ HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
 FINAL_LIMIT_S = 8.0
 """Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
 
-UNDECIDED_GAIN = 1.02
+UNDECIDED_GAIN = 1.01
 LONG_ROUNDS, LONG_RECREATIONS, LONG_LIMIT_S = 60, 10, 24.0
 """Where a gain of so much is measured and noise may explain it, a second measurement of this length decides alone.
 

@@ -11,7 +11,7 @@ from taso_opt.search.agreement import Agreement
 from taso_opt.search.finals import FASTEST, Trial, hold_finals
 
 TIME = Latency(Timing(0.1, 0.0, 30, 0.1), Timing(0.1, 0.0, 30, 0.1))
-CERTAIN, WIDE, SMALL, BEHIND = (1.10, 1.07, 1.13), (1.10, 0.98, 1.25), (1.01, 0.97, 1.05), (0.9, 0.8, 1.0)
+CERTAIN, WIDE, SMALL, BEHIND = (1.10, 1.07, 1.13), (1.10, 0.98, 1.25), (1.005, 0.97, 1.05), (0.9, 0.8, 1.0)
 
 
 def compared(value, low, high):
