@@ -40,7 +40,7 @@ class PartNumbers:
         place: dict[Term, int] = {}
         look: list[Any] = []
         ends: list[Term] = []
-        is_deep, has_seeds = True, False
+        has_seeds = has_inputs = False
         stack = list(reversed(outputs))
         while stack:
             term = stack[-1]
@@ -58,13 +58,13 @@ class PartNumbers:
                     stack.extend(reversed(missing))
                     continue
                 look += own.inside, *map(place.__getitem__, below)
-                has_seeds, is_deep = has_seeds or own.is_seed, is_deep and bool(below)
+                has_seeds, has_inputs = has_seeds or own.is_seed, has_inputs or not below
             place[stack.pop()] = len(place)
         look += map(place.__getitem__, outputs)
         if around is not NOTHING:
             look += self._surroundings(ends, outputs, around)
         if has_seeds:
-            look += self._depths(ends, boundary, is_deep)
+            look += self._depths(ends, boundary, has_inputs)
         return self._numbered(tuple(look))
 
     def _own(self, term: Term) -> _Own:
@@ -87,14 +87,14 @@ class PartNumbers:
         found = [(one in around.blocked, *((one, layout) in around.there for layout in LAYOUTS)) for one in ends]
         return [*found, *(tuple((one, layout) in around.wanted for layout in LAYOUTS) for one in outputs)]
 
-    def _depths(self, ends: Sequence[Term], boundary: Collection[Term], is_deep: bool) -> list[int]:
+    def _depths(self, ends: Sequence[Term], boundary: Collection[Term], has_inputs: bool) -> list[int]:
         """How deep operands lie, which decides between regions: counted from the least deep one that is computed.
 
         That is an input of the graph where one is inside. Constants that lie less deep than that decide nothing.
         """
         depths = [(self._finder.depth_of(term), term) for term in ends]
         computed = [depth for depth, term in depths if term in boundary and not self._finder.is_constant(term)]
-        base = min(computed, default=0) if is_deep else 0
+        base = 0 if has_inputs else min(computed, default=0)
         return [max(depth - base, 0) for depth, _ in depths]
 
     def _numbered(self, look: tuple[Any, ...]) -> int:

@@ -16,7 +16,7 @@ from taso_opt.onnx_io.elements import type_text
 from taso_opt.onnx_io.inference import UNKNOWN_TYPE, infer_types, symbolic_skeleton
 from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.model import Model, ModelInput
-from taso_opt.onnx_io.sizes import numeric_types, with_known_sizes
+from taso_opt.onnx_io.sizes import numeric_types
 from taso_opt.onnx_io.terms import TermGraph, read_terms
 from taso_opt.onnx_io.weights import collect_weights
 from taso_opt.spec.builder import Builder
@@ -35,10 +35,6 @@ def read_model(path: Path | str, library: SpecLibrary, dims: Mapping[str, int] |
     weights = collect_weights(proto.graph, path.parent)
     bare = symbolic_skeleton(proto, path.parent)
     types = infer_types(bare)
-    bare, computed = with_known_sizes(bare)
-    if computed:
-        types |= infer_types(bare)
-        weights = weights.with_computed(computed)
     required = _required_inputs(proto)
     bindings = input_bindings((types.get(name, UNKNOWN_TYPE) for name in required), dims or {})
     numeric = numeric_types(bare, bindings)
@@ -55,7 +51,7 @@ def read_model(path: Path | str, library: SpecLibrary, dims: Mapping[str, int] |
     inputs = tuple(_model_input(proto.graph, name, types, numbers) for name in required)
     outputs = tuple(read.values[value.name] for value in proto.graph.output)
     graph = Graph(_graph_inputs(read), outputs)
-    return Model(path, proto, graph, read.builder, read.origin, read.uses, read.order, inputs, numbers, weights)
+    return Model(path, proto, graph, read.builder, read.origin, read.uses, read.order, inputs, numbers, read.weights)
 
 
 def _required_inputs(proto: ModelProto) -> list[str]:

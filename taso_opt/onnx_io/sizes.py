@@ -1,8 +1,7 @@
-"""What a model computes from the sizes of its values, as exporters write it.
+"""Sizes that a model computes from the sizes of its inputs, as exporters write them for inputs of any size.
 
 ONNX's own shape inference follows few of the operators that such computations consist of. onnxscript's constant folding
-follows them all. Where the sizes are numbers, what is computed from them is a constant like any other; where they are
-symbols, costs rest on what the numbers make of it that the symbols are bound to, and nothing else does.
+follows them all, given numbers for the sizes of the inputs. What is found here costs rest on, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,14 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.inference import UNKNOWN_TYPE, infer_types, with_numbers
-from taso_opt.onnx_io.weights import collect_weights
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -26,9 +23,6 @@ log = logging.getLogger(__name__)
 
 MOST_FOLDED = 4096
 """Elements of a value that is computed: shapes, and the indices of positions."""
-
-ASKING = frozenset({"Shape", "Size"})
-"""The operators that tell sizes."""
 
 ARITHMETIC = frozenset(
     {
@@ -76,16 +70,6 @@ ARITHMETIC = frozenset(
     }
 )
 """The operators that exporters compute sizes with."""
-
-
-def with_known_sizes(bare: ModelProto) -> tuple[ModelProto, dict[str, TensorProto]]:
-    """A skeleton without what computes constants from sizes that are numbers, and these constants by their names."""
-    if not any(node.op_type in ASKING and not node.domain for node in bare.graph.node):
-        return bare, {}
-    folded = _folded(bare)
-    computed = {name for node in bare.graph.node if node.op_type != "Constant" for name in node.output}
-    constants = collect_weights(folded.graph, Path()).tensors
-    return folded, {name: tensor for name, tensor in constants.items() if name in computed}
 
 
 def numeric_types(bare: ModelProto, numbers: Mapping[str, int]) -> dict[str, TensorType]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from onnx import GraphProto, ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
 
 from taso_opt.core.dims import Dim, Size, substitute
 from taso_opt.core.literal import PREFIX, literal_value
@@ -16,6 +16,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import InvalidInputError, TasoError
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
 from taso_opt.onnx_io.inference import STANDARD, UNKNOWN_TYPE
+from taso_opt.onnx_io.known_sizes import ASKING, MOVING, NO_NUMBER, asked_size, computed_size
 from taso_opt.onnx_io.model import NodeUse, Origin, opset_of
 from taso_opt.onnx_io.nodes import constant_terms, spelled
 from taso_opt.onnx_io.scopes import bodies, captured_names, topological_order
@@ -34,10 +35,14 @@ MISFITS = (TasoError, LookupError, ValueError, TypeError, AttributeError, Arithm
 
 @dataclass
 class TermGraph:
-    """The result of reading: the term of every named value, and what ties terms to nodes."""
+    """The result of reading: the term of every named value, and what ties terms to nodes.
+
+    The `weights` are those of the file and what its nodes compute from sizes that are numbers.
+    """
 
     builder: Builder
     order: tuple[int, ...]
+    weights: Weights
     values: dict[str, Term] = field(default_factory=dict)
     origin: dict[Term, Origin] = field(default_factory=dict)
     known: list[int] = field(default_factory=list)
@@ -68,7 +73,8 @@ class _Reader:
         types: Mapping[str, TensorType],
         opaque: Collection[int],
     ) -> None:
-        self._proto, self._weights, self._spellings, self._types = proto, weights, library.spellings, types
+        self._proto, self._spellings, self._types = proto, library.spellings, types
+        self._weights = Weights(dict(weights.tensors), weights.folder)
         self._opaque, self._opset = opaque, opset_of(proto)
         inputs = (types.get(value.name, UNKNOWN_TYPE) for value in proto.graph.input)
         self._stated = {dim.symbol for kind in inputs for dim in kind.shape if isinstance(dim, Size)}
@@ -76,7 +82,9 @@ class _Reader:
         self._used = _used_names(proto.graph)
         self._sizes: dict[str, Dim] = {}
         self._constants: dict[tuple[object, ...], Const] = {}
-        self.result = TermGraph(library.builder(), tuple(topological_order(proto.graph)))
+        self._computed: set[str] = set()
+        self._partly: dict[str, Array] = {}
+        self.result = TermGraph(library.builder(), tuple(topological_order(proto.graph)), self._weights)
         self._builder = self.result.builder
 
     def read_leaves(self) -> None:
@@ -101,9 +109,9 @@ class _Reader:
         return self._types.get(name, UNKNOWN_TYPE)
 
     def _define(self, name: str, term: Term, node: int | None) -> None:
-        """Say what a value is; what nodes compute from sizes has no origin, so that these nodes need not stay."""
+        """Say what a value is; what is computed from sizes has no origin, so that no node need stay for it."""
         self.result.values[name] = term
-        if name not in self._weights.computed:
+        if name not in self._computed:
             self.result.origin.setdefault(term, Origin(name, node))
 
     def _constant(self, name: str) -> Const:
@@ -133,9 +141,10 @@ class _Reader:
         """One term for each output, named or not."""
         if constant_value(node) is not None and not node.output[0].startswith(PREFIX):
             return (self._constant(node.output[0]),)
-        if node.output and self._weights.computed.issuperset(node.output):
-            return tuple(map(self._constant, node.output))
         if self._is_standard(node) and at not in self._opaque:
+            size = self._size(node)
+            if size is not None:
+                return (self._new_constant(node.output[0], size),)
             alias = self._alias(node)
             known = (alias,) if alias is not None else self._known(node)
             if known is not None and (alias is not None or (self._is_writable(known) and self._fits(node, known))):
@@ -143,6 +152,30 @@ class _Reader:
                 absent = [known[0]] * (len(node.output) - len(known))
                 return (*known, *absent)
         return self._opaque_results(at, node, operands)
+
+    def _size(self, node: NodeProto) -> Array | None:
+        """What a node computes from sizes that are numbers; None where it does not, or not only from these."""
+        if len(node.output) != 1 or node.output[0].startswith(PREFIX):
+            return None
+        operands = [self.result.values[name] for name in node.input if name]
+        if node.op_type in ASKING and len(operands) == 1:
+            found = asked_size(node, self._builder.type(operands[0]))
+        elif node.op_type in MOVING and node.input[0] in self._partly:
+            values = [self._partly[node.input[0]], *map(self._readable, operands[1:])]
+            found = computed_size(node, values, self._opset)
+        elif self._computed.isdisjoint(node.input):
+            return None
+        else:
+            return computed_size(node, [*map(self._readable, operands)], self._opset)
+        if found is not None and NO_NUMBER in found:
+            self._partly[node.output[0]] = found
+            return None
+        return found
+
+    def _new_constant(self, name: str, value: Array) -> Const:
+        self._weights.tensors[name] = numpy_helper.from_array(value, name)
+        self._computed.add(name)
+        return self._constant(name)
 
     def _is_standard(self, node: NodeProto) -> bool:
         plain = node.domain in STANDARD and node.op_type not in self._functions and not node.overload

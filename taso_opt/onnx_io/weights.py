@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -20,23 +19,15 @@ READABLE_ELEMENTS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Tensors by the names of the values that they define; external ones stand in `folder`.
+    """Tensors by the names of the values that they define; external ones stand in `folder`."""
 
-    Nodes of the file compute those that are `computed`, from sizes that are numbers.
-    """
-
-    tensors: Mapping[str, TensorProto]
+    tensors: dict[str, TensorProto]
     folder: Path
-    computed: frozenset[str] = frozenset()
     _numbers: dict[str, Fraction | None] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, name: str) -> Array:
         """The value of a constant; large external data is mapped, not read. KeyError when there is no such constant."""
         return tensor_array(self.tensors[name], self.folder)
-
-    def with_computed(self, tensors: Mapping[str, TensorProto]) -> Weights:
-        """The same and what nodes of the file compute from sizes."""
-        return Weights({**self.tensors, **tensors}, self.folder, frozenset(tensors))
 
     def small(self, name: str) -> Array | None:
         """The value of a constant of at most READABLE_ELEMENTS elements, else None; None for strings too.

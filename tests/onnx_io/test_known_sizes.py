@@ -6,12 +6,13 @@ import pytest
 from onnx import numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
+from taso_opt.core.dims import symbol
 from taso_opt.core.graph import Graph
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, postorder
+from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model, write_model
-from taso_opt.onnx_io.inference import symbolic_skeleton
-from taso_opt.onnx_io.sizes import with_known_sizes
+from taso_opt.onnx_io.known_sizes import NO_NUMBER, asked_size, computed_size
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.spec import load_specs
 
@@ -87,8 +88,58 @@ def test_sizes_that_are_outputs_are_still_given(tmp_path):
     assert shape.tolist() == [4, 6] and np.array_equal(y, np.maximum(x, 0))
 
 
-def test_nothing_is_folded_in_a_model_that_asks_for_no_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("onnxscript.optimizer.fold_constants_ir", lambda *_, **__: pytest.fail("folded"))
-    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[4] x) => (float[4] y) { y = Relu(x) }'
-    bare = symbolic_skeleton(parser.parse_model(text), tmp_path)
-    assert with_known_sizes(bare) == (bare, {})
+@pytest.mark.parametrize(
+    ("text", "operands", "value"),
+    [
+        ("y = Div(a, b)", ([7, 8], [2]), [3, 4]),
+        ("y = Div(a, b)", ([-7], [2]), None),  # runtimes may round in either way
+        ("y = Div(a, b)", ([7], [0]), None),
+        ("y = Gather <axis = 0> (a, b)", ([4, 5, 6], [2]), [6]),
+        ("y = Gather <axis = 0> (a, b)", ([4, 5, 6], [3]), None),  # not valid
+        ("y = Concat <axis = 0> (a, b)", ([4, 5], [-1]), [4, 5, -1]),
+        ("y = Cast <to = 1> (a)", ([4],), None),  # no whole number
+        ("y = Mod(a, b)", ([7], [2]), None),
+        ("y = Mul(a, b)", ([1] * 65, [2]), None),  # no shape has so many axes
+    ],
+)
+def test_arithmetic_on_whole_numbers_is_evaluated(text, operands, value):
+    inputs = ", ".join(f"int64[n] {name}" for name, _ in zip("ab", operands, strict=False))
+    (node,) = parser.parse_graph(f"g ({inputs}) => (int64[m] y) {{ {text} }}").node
+    found = computed_size(node, [np.array(operand) for operand in operands], 17)
+    assert (None if found is None else found.tolist()) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("y = Shape(x)", (4, 6), [4, 6]),
+        ("y = Shape <start = -2, end = -1> (x)", (4, 6, 8), [6]),
+        ("y = Size(x)", (4, 6), 24),
+        ("y = Shape(x)", (4, symbol("n")), [4, NO_NUMBER]),
+        ("y = Size(x)", (4, symbol("n")), None),
+        ("y = Shape(x)", (), None),
+    ],
+)
+def test_sizes_are_known_where_all_are_numbers(text, kind, value):
+    (node,) = parser.parse_graph(f"g (float[n] x) => (int64[m] y) {{ {text} }}").node
+    found = asked_size(node, TensorType("float32", kind))
+    assert (None if found is None else found.tolist()) == value
+
+
+def test_the_shape_of_a_value_of_unknown_rank_is_not_known(tmp_path):
+    head = '<ir_version: 8, opset_import: ["" : 17, "own" : 1]>'
+    text = head + " g (float[4] x) => (int64[n] y) { a = own.Turn(x) y = Shape(a) }"
+    read = read_model(saved(text, tmp_path / "model.onnx"), load_specs())
+    assert operators(read) == ["Opaque", "Opaque"]
+
+
+def test_functions_of_the_model_with_the_name_of_an_operator_are_not_evaluated(halves):
+    path = halves()
+    model = onnx.load(path)
+    (function,) = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float[1] y) { y = Relu(x) }
+        <domain: "", opset_import: ["" : 17]> Div (a, b) => (c) { c = Mul(a, b) }"""
+    ).functions
+    model.functions.append(function)
+    path.write_bytes(model.SerializeToString())
+    assert operators(read_model(path, load_specs())).count("Opaque") == 3

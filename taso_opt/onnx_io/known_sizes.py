@@ -1,0 +1,87 @@
+"""What nodes compute from sizes that are numbers, such as the bounds of the halves that exporters cut a value into.
+
+ONNX Runtime folds such nodes when it loads a model. Here they are evaluated while the model is read, one by one, so
+that the slices and reshapes behind them can be read. Only whole numbers are, by operators that are exact on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from onnx import NodeProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from taso_opt.core.types import TensorType
+from taso_opt.spec.operator import Array
+
+ASKING = frozenset({"Shape", "Size"})
+"""The operators that tell sizes."""
+
+ARITHMETIC = frozenset(
+    {
+        *("Add", "Cast", "Concat", "Div", "Gather", "Max", "Min", "Mul", "Neg", "ReduceProd", "Reshape"),
+        *("Slice", "Squeeze", "Sub", "Unsqueeze"),
+    }
+)
+"""The operators that exporters compute with sizes."""
+
+MOVING = frozenset({"Gather", "Slice"})
+"""Those of which a result may be known where not all sizes of a shape are: they only choose between them."""
+
+NO_NUMBER = -1
+"""Stands in a shape for a size that is no number."""
+
+MOST_ELEMENTS = 64
+"""Of a value that sizes are computed with: there are as many as axes."""
+
+REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError, AttributeError, AssertionError)
+"""What the reference implementation may raise on a node that is not valid."""
+
+
+def asked_size(node: NodeProto, kind: TensorType) -> Array | None:
+    """The value of a node that asks for the size of a value of that type, NO_NUMBER for sizes that are none.
+
+    None if nothing is known, or not enough.
+    """
+    sizes = [size if isinstance(size, int) else NO_NUMBER for size in kind.shape]
+    if not sizes:  # a type of which nothing is known has no axes either
+        return None
+    if node.op_type == "Size":
+        return None if NO_NUMBER in sizes else np.array(prod(sizes), np.int64)
+    bounds = {attribute.name: attribute.i for attribute in node.attribute}
+    return np.array(sizes[bounds.get("start", 0) : bounds.get("end", len(sizes))], np.int64)
+
+
+def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -> Array | None:
+    """The value of a node with one result over the values of its operands; None for what is not about whole numbers.
+
+    Quotients of negative numbers and by zero are left out, where runtimes may differ.
+    """
+    operands = [value for value in values if value is not None and _is_whole(value)]
+    if node.op_type not in ARITHMETIC or len(operands) < len(values):
+        return None
+    if node.op_type == "Div" and not (operands[0].min() >= 0 and operands[1].min() > 0):
+        return None
+    names = [f"x{at}" for at in range(len(operands))]
+    alone = NodeProto()
+    alone.CopyFrom(node)
+    given = iter(names)
+    alone.input[:] = [next(given) if name else "" for name in node.input]
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in zip(names, operands, strict=True)
+    ]
+    graph = helper.make_graph([alone], "sizes", inputs, [helper.make_empty_tensor_value_info(node.output[0])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    try:
+        (found,) = ReferenceEvaluator(model).run(None, dict(zip(names, operands, strict=True)))
+    except REFUSALS:
+        return None
+    value = np.asarray(found)
+    return value if _is_whole(value) else None
+
+
+def _is_whole(value: Array) -> bool:
+    return value.dtype in (np.int32, np.int64) and 0 < value.size <= MOST_ELEMENTS
