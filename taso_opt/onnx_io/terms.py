@@ -160,7 +160,7 @@ class _Reader:
         operands = [self.result.values[name] for name in node.input if name]
         if node.op_type in ASKING and len(operands) == 1:
             found = asked_size(node, self._builder.type(operands[0]))
-        elif node.op_type in MOVING and node.input[0] in self._partly:
+        elif node.op_type in MOVING and not self._partly.keys().isdisjoint(node.input[:1]):
             values = [self._partly[node.input[0]], *map(self._readable, operands[1:])]
             found = computed_size(node, values, self._opset)
         elif self._computed.isdisjoint(node.input):

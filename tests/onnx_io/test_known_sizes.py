@@ -22,6 +22,12 @@ g (float[{rows},{channels}] x) => (float[r,c] y, float[p,q] z) {{
   shape = Shape(turned)  size = Gather <axis = 0> (shape, axis)  half = Div(size, two)
   y = Slice(turned, zero, half, axis)  z = Slice(turned, half, size, axis) }}"""
 
+CAPTURED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[4,6] x, bool flag) => (int64[n] y, float[4,6] z) {
+  z = Relu(x)  shape = Shape(z)  size = Gather <axis = 0> (shape, axis)
+  y = If (flag) <then_branch = yes () => (int64[n] a) { a = Add(size, axis) },
+                 else_branch = no () => (int64[n] b) { b = Identity(size) }> }"""
+
 TOLD = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[4,6] x) => (int64[n] shape, float[p,q] y) {
   shape = Shape(x)  turned = Relu(x)  y = Reshape(turned, shape) }"""
@@ -79,6 +85,19 @@ def test_the_nodes_that_computed_sizes_are_left_out_of_what_is_written(halves):
     assert all(map(np.array_equal, wanted, given))
 
 
+def test_bodies_still_find_the_sizes_that_they_use(tmp_path):
+    path = saved(CAPTURED, tmp_path / "model.onnx", axis=[1])
+    read = read_model(path, load_specs())
+    found = with_maximum(read)
+    onnx.checker.check_model(found, full_check=True)
+    assert "Shape" not in {node.op_type for node in found.graph.node}
+    x = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+    for flag in (True, False):
+        feed = {"x": x, "flag": np.array(flag)}
+        wanted, given = (ReferenceEvaluator(model).run(None, feed) for model in (onnx.load(path), found))
+        assert all(map(np.array_equal, wanted, given))
+
+
 def test_sizes_that_are_outputs_are_still_given(tmp_path):
     read = read_model(saved(TOLD, tmp_path / "model.onnx"), load_specs())
     found = with_maximum(read)
@@ -98,6 +117,7 @@ def test_sizes_that_are_outputs_are_still_given(tmp_path):
         ("y = Gather <axis = 0> (a, b)", ([4, 5, 6], [3]), None),  # not valid
         ("y = Concat <axis = 0> (a, b)", ([4, 5], [-1]), [4, 5, -1]),
         ("y = Cast <to = 1> (a)", ([4],), None),  # no whole number
+        ("y = Div(a)", ([7],), None),  # not valid either
         ("y = Mod(a, b)", ([7], [2]), None),
         ("y = Mul(a, b)", ([1] * 65, [2]), None),  # no shape has so many axes
     ],
