@@ -112,8 +112,9 @@ class Neighbourhood:
         return next(iter(self._users[term]), None) if self._uses[term] == 1 else None
 
     def used_by(self, term: Term, users: Collection[Term]) -> bool:
-        """Whether some terms are all that uses `term`, and no output is it."""
-        return self._uses[term] == sum(user.children.count(term) for user in self._users[term] if user in users)
+        """Whether some terms are all that uses `term`, and no output is it; nothing here uses what steps have made."""
+        here = self._users.get(term, ())
+        return self._uses[term] == sum(user.children.count(term) for user in here if user in users)
 
     def descents(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that take a slice down to where what it leaves away is not computed."""

@@ -18,9 +18,13 @@ from taso_opt.search.plan import SearchLimits
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec import load_specs
+from taso_opt.spec.rule_file import read_rules
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake_cost import FakeCost
+
+PARTING = "879be01366d9"
+"""A slice across two parts is the join of a slice of each."""
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +134,15 @@ def test_the_search_computes_only_the_row_that_is_used(op, rules):
     assert best.cost < 0.3 * cost.cost((root,))
     assert [cut.args for cut in slices(best.outputs)] == [(x,)]
     assert_same_values(op, root, best.outputs[0])
+
+
+@pytest.mark.parametrize("sizes", [(2, 10, 0), (0, 10, 2), (2, 8, 2)])
+def test_a_slice_goes_on_through_the_join_of_what_is_left_of_three_parts(op, sizes):
+    """The parts behind the first are joined anew, by a term that the graph does not have."""
+    whole = op.Concat(*(op.Relu(tensor(Var, name, 4, 8)) for name in "abc"), axis=-2)
+    start = op.Slice(whole, axis=-2, sizes=sizes)
+    (rule,) = (rule for rule in read_rules(None, op) if rule.name == PARTING)
+    sequences = found(op, RuleSet((rule,)), start)
+    assert sequences
+    for _, new in sequences:
+        assert_same_values(op, start, new)
