@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +25,13 @@ TRIALS = 8
 """In how many ways that differ in what has to be measured a rule is tried before it is priced everywhere."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Side:
-    """What a local change removes or what it adds; sides of one `likeness` cost the same."""
+    """What a local change removes or what it adds, where it is; the first found of those that are alike."""
 
-    change: LocalChange
     outputs: tuple[Term, ...]
-    likeness: Hashable
+    kept: Collection[Term]
+    around: Around
 
 
 _Sides = tuple[_Side, _Side]
@@ -42,9 +42,10 @@ class Prices:
 
     def __init__(self, cost: CostOracle[Any]) -> None:
         self._cost = cost
-        self._likeness: dict[tuple[tuple[Term, ...], frozenset[Term], Around], Hashable] = {}
-        self._units: dict[Hashable, Sequence[Any]] = {}
-        self._kernels: dict[Hashable, Sequence[Any]] = {}
+        self._sides: dict[tuple[tuple[Term, ...], frozenset[Term], Around], _Side] = {}
+        self._alike: dict[Hashable, _Side] = {}
+        self._units: dict[_Side, Sequence[Any]] = {}
+        self._kernels: dict[_Side, Sequence[Any]] = {}
 
     def of(self, changes: Sequence[LocalChange], bearable: float = 0.0) -> list[float | None]:
         """The change of cost of each local change in seconds; everything not yet measured is measured in two batches.
@@ -55,10 +56,10 @@ class Prices:
         """
         costs: dict[int, float] = {}
         sides = [(self._side(change, False), self._side(change, True)) for change in changes]
-        rules = self._by_rule(sides)
+        rules = self._by_rule(changes, sides)
         # 1. Try each rule in a few ways that differ.
         trials = [_spread(ways) for ways in rules]
-        costs |= self._priced(sides, [place for places in trials for place in places])
+        costs |= self._priced(changes, sides, [place for places in trials for place in places])
         # 2. Price the other places of the rules that do not always lose.
         rest: list[int] = []
         for ways, tried in zip(rules, trials, strict=True):
@@ -66,28 +67,33 @@ class Prices:
             losses = [costs[place] for place in tried]
             if min(losses) <= 0 or sum(losses) / len(losses) * len(places) <= bearable:
                 rest += [place for place in places if place not in costs]
-        costs |= self._priced(sides, rest)
+        costs |= self._priced(changes, sides, rest)
         return [costs.get(place) for place in range(len(changes))]
 
     def _side(self, change: LocalChange, after: bool) -> _Side:
+        """One side of a change; where what is alike was seen before, that one, so that all of it is found once."""
         outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
         place = outputs, inner, change.around
-        likeness = self._likeness.get(place)
-        if likeness is None:
-            likeness = self._likeness[place] = self._cost.likeness(outputs, change.kept, change.around)
-        return _Side(change, outputs, likeness)
+        known = self._sides.get(place)
+        if known is None:
+            likeness = self._cost.likeness(outputs, change.kept, change.around)
+            known = self._alike.setdefault(likeness, _Side(outputs, change.kept, change.around))
+            self._sides[place] = known
+        return known
 
-    def _by_rule(self, sides: Sequence[_Sides]) -> list[list[list[int]]]:
+    def _by_rule(self, changes: Sequence[LocalChange], sides: Sequence[_Sides]) -> list[list[list[int]]]:
         """For each rule, or sequence of rules, the places among the changes that may pay, by the units they lead to."""
         rules: dict[tuple[int, ...], dict[frozenset[Any], list[int]]] = {}
         for place, (before, after) in enumerate(sides):
             old, new = self._units_of(before), self._units_of(after)
             if self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING:
-                ways = rules.setdefault(rules_of(before.change.steps), {})
+                ways = rules.setdefault(rules_of(changes[place].steps), {})
                 ways.setdefault(frozenset(new), []).append(place)
         return [list(ways.values()) for ways in rules.values()]
 
-    def _priced(self, sides: Sequence[_Sides], places: Sequence[int]) -> dict[int, float]:
+    def _priced(
+        self, changes: Sequence[LocalChange], sides: Sequence[_Sides], places: Sequence[int]
+    ) -> dict[int, float]:
         """The change of cost of some local changes; everything not yet measured is measured in one batch.
 
         A difference within the noise of measured costs is none, but for a trace where fewer operators are left.
@@ -99,22 +105,21 @@ class Prices:
         self._cost.prepare(kernel for side in kernels for kernel in side)
         # 2. Add up.
         sums = iter([sum(self._cost.known(kernel) or 0.0 for kernel in side) for side in kernels])
-        return {place: _difference(next(sums), next(sums)) or _trace(sides[place][0].change) for place in places}
+        return {place: _difference(next(sums), next(sums)) or _trace(changes[place]) for place in places}
 
     def _units_of(self, side: _Side) -> Sequence[Any]:
-        """The units of one side of a change: all that is needed and not kept; found once for what is alike."""
-        known = self._units.get(side.likeness)
+        """The units of one side of a change: all that is needed and not kept."""
+        known = self._units.get(side)
         if known is None:
-            known = self._units[side.likeness] = self._cost.units(side.outputs, side.change.kept)
+            known = self._units[side] = self._cost.units(side.outputs, side.kept)
         return known
 
     def _kernels_of(self, side: _Side) -> Sequence[Any]:
         """The same as the runtime executes it where it stands."""
-        known = self._kernels.get(side.likeness)
+        known = self._kernels.get(side)
         if known is None:
             units = self._units_of(side)
-            known = self._cost.kernels(side.outputs, side.change.kept, side.change.around, units)
-            self._kernels[side.likeness] = known
+            known = self._kernels[side] = self._cost.kernels(side.outputs, side.kept, side.around, units)
         return known
 
     def _work(self, units: Sequence[Any]) -> int:

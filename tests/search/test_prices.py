@@ -1,7 +1,9 @@
 """Local changes are priced by measuring what says most about them."""
 
+import sys
+from pathlib import Path
+
 import pytest
-from fake_cost import FakeCost
 
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
@@ -11,6 +13,9 @@ from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.prices import TRIALS, Prices
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fake_cost import FakeCost
 
 SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
 PLACES = 3 * TRIALS
@@ -79,3 +84,30 @@ def test_differences_within_the_noise_are_none(op):
     changes = spellings(op, (1,))
     assert Prices(SpellingCost(op, lambda size: 10.1)).of(changes) == [0.0]
     assert Prices(SpellingCost(op, lambda size: 10.5)).of(changes) == [0.5]
+
+
+class Alike(SpellingCost):
+    """Takes changes of the same operators for alike, and kernels only for units of the same place."""
+
+    def likeness(self, outputs, boundary, around):
+        return outputs[0].operator
+
+    def kernels(self, outputs, boundary=(), around=None, units=None):
+        assert units == self.units(outputs, boundary)
+        return units
+
+
+def test_what_is_alike_is_looked_into_at_one_place_and_priced_everywhere(op):
+    cost, changes = Alike(op, lambda size: 9.0), spellings(op, (1, 2, 3))
+    assert Prices(cost).of(changes) == [-1.0] * 3
+    assert len(set(cost.asked)) == 1
+
+
+def test_kernels_are_found_where_units_were_found_before(op):
+    """The units of the first place are known although it was not worth measuring."""
+    cost, changes = Alike(op, lambda size: 9.0), spellings(op, (1, 2))
+    prices = Prices(cost)
+    cost.work = lambda unit: 10**9 if unit.operator == "Max" else 1
+    assert prices.of(changes[:1]) == [None]
+    cost.work = lambda unit: 1
+    assert prices.of(changes[1:]) == [-1.0]
