@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Const, Term, postorder
+from taso_opt.core.term import Apply, Const, Term, postorder
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
+MOST_REMEMBERED = 512 << 20
+"""Bytes of values that are kept, since the plans of a search fold much the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """The values of terms over the constants of a model, each computed once if there is room to remember it."""
+
+    builder: Builder
+    constant: Callable[[str], Array]
+    _known: dict[Term, Array] = field(default_factory=dict, repr=False)
+
+    def __call__(self, term: Term) -> Array:
+        """The value of a term over constants, not to be written to."""
+        if term in self._known:
+            return self._known[term]
+        value = fold_constant(self.builder, term, lambda leaf: self.constant(leaf.name))
+        if sum(known.nbytes for known in self._known.values()) + value.nbytes <= MOST_REMEMBERED:
+            self._known[term] = value
+        return value
+
 
 def fold_constant(builder: Builder, term: Term, constant: Callable[[Const], Array]) -> Array:
     """The value of a term over constants: floats are computed in float64 and rounded once, others in their own type."""
-    leaves = {leaf: _value(leaf, constant) for leaf in postorder([term]) if isinstance(leaf, Const)}
+    parts = postorder([term])
+    leaves: dict[Term, Array] = {leaf: _value(leaf, constant) for leaf in parts if isinstance(leaf, Const)}
     dtypes = {value.dtype for value in leaves.values()}
     assert len(dtypes) == 1, f"a constant expression has one element type, found {dtypes}"
-    widened: dict[Term, Array] = {leaf: _widened(value) for leaf, value in leaves.items()}
+    if not all(_only_moves(builder, part) for part in parts):
+        leaves = {leaf: _widened(value) for leaf, value in leaves.items()}
     with np.errstate(all="ignore"):
-        (value,) = evaluate_arrays(builder, FloatArrays(), [term], widened)
+        (value,) = evaluate_arrays(builder, FloatArrays(), [term], leaves)
         return np.ascontiguousarray(value).astype(dtypes.pop(), copy=False).reshape(value.shape)
+
+
+def _only_moves(builder: Builder, term: Term) -> bool:
+    """Whether a term has its elements from its operands."""
+    operator = builder.operator(term) if isinstance(term, Apply) else None
+    return not isinstance(term, Apply) or (operator is not None and not operator.arithmetic)
 
 
 def _value(leaf: Const, constant: Callable[[Const], Array]) -> Array:

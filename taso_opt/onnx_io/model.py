@@ -14,6 +14,7 @@ from taso_opt.core.condition import Bounds
 from taso_opt.core.graph import Graph
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Const, Term
+from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.ranges import Ranges
 from taso_opt.onnx_io.weights import Weights
 from taso_opt.spec.builder import Builder
@@ -101,6 +102,11 @@ class Model:
     def ranges(self) -> Ranges:
         """What is known of the values of constants."""
         return Ranges(self.builder, self.weights)
+
+    @cached_property
+    def folded(self) -> Folded:
+        """The values of terms over constants."""
+        return Folded(self.builder, self.weights)
 
     def constant(self, name: str) -> Array:
         """The value of the constant of that name, read when asked for; KeyError when there is none."""

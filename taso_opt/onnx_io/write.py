@@ -9,7 +9,7 @@ from onnx import ModelProto
 from taso_opt.core.graph import Graph
 from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.onnx_io.fidelity import check_fidelity
-from taso_opt.onnx_io.fold import fold_constant
+from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.load import defect
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import spelled
@@ -34,17 +34,14 @@ def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold
     maker = builder or model.builder
     for old, new in zip(model.graph.outputs, graph.outputs, strict=True):
         assert maker.types(new) == model.builder.types(old), f"an output changed its type to {maker.types(new)}"
-    patch = Patch(model, maker, graph.outputs, fold or _folding(model, maker))
+    folded = model.folded if builder is None else Folded(maker, model.constant)
+    patch = Patch(model, maker, graph.outputs, fold or folded)
     patch.build()
     patch.apply(result)
     check_fidelity(model.proto, result)
     reason = defect(result, model.path.parent)
     assert not reason, f"the written model is not valid: {reason}"
     return result
-
-
-def _folding(model: Model, builder: Builder) -> Fold:
-    return lambda term: fold_constant(builder, term, lambda leaf: model.constant(leaf.name))
 
 
 def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], bool]:

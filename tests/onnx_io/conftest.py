@@ -12,7 +12,6 @@ from onnx import numpy_helper, parser
 from taso_opt.core.term import Apply, Item
 from taso_opt.onnx_io import read_model
 from taso_opt.onnx_io.patch import Patch
-from taso_opt.onnx_io.write import _folding
 from taso_opt.spec import OPAQUE, load_specs
 
 
@@ -89,7 +88,7 @@ def respelled():
     def patched(model, forget=lambda term: True):
         kept = {term: origin for term, origin in model.origin.items() if _is_opaque_or_leaf(term) or not forget(term)}
         reduced = dataclasses.replace(model, origin=kept)
-        patch = Patch(reduced, model.builder, model.graph.outputs, _folding(model, model.builder))
+        patch = Patch(reduced, model.builder, model.graph.outputs, model.folded)
         patch.build()
         result = onnx.ModelProto()
         result.CopyFrom(model.proto)

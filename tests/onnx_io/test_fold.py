@@ -5,6 +5,7 @@ import pytest
 
 from taso_opt.core.term import Const
 from taso_opt.core.types import TensorType
+from taso_opt.onnx_io import fold as folding
 from taso_opt.onnx_io import fold_constant
 from taso_opt.spec import load_specs
 
@@ -36,3 +37,27 @@ def test_absolute_values_of_integers_are_right(dtype):
     builder, value = load_specs().builder(), np.array([0, 5, 100], dtype)
     term = builder.apply("Abs", [Const("x", TensorType(dtype, (3,)))], {})
     assert np.array_equal(fold_constant(builder, term, lambda leaf: value), value)
+
+
+def test_what_only_moves_numbers_leaves_every_bit_as_it_is():
+    builder, value = load_specs().builder(), np.array([[1e-45, -0.0, np.nan], [INF, 3e38, 1.0]], np.float32)
+    whole = Const("x", TensorType("float32", (2, 3)))
+    moved = builder.Pad(builder.Concat(builder.Transpose(whole, perm=(-1, -2)), axis=-1), pads=(0, 0, 0, 1))
+    found = fold_constant(builder, moved, lambda leaf: value)
+    assert found.dtype == np.float32
+    assert found.tobytes() == np.pad(value.T, [(0, 0), (0, 1)]).tobytes()
+
+
+def test_what_is_folded_is_remembered_as_far_as_there_is_room(monkeypatch):
+    builder, read = load_specs().builder(), []
+
+    def constant(name):
+        read.append(name)
+        return np.full((2, 3), 2.0, np.float32)
+
+    terms = [builder.Mul(tensor, tensor) for tensor in (Const(name, TensorType("float32", (2, 3))) for name in "xy")]
+    monkeypatch.setattr(folding, "MOST_REMEMBERED", 2 * 3 * 4)
+    folded = folding.Folded(builder, constant)
+    values = [folded(term) for term in terms * 2]
+    assert all(np.array_equal(value, np.full((2, 3), 4.0, np.float32)) for value in values)
+    assert read == ["x", "y", "y"]
