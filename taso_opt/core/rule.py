@@ -90,18 +90,20 @@ class RuleSet:
     def directed(self) -> Iterator[Rule]:
         """Every rule in every direction whose source mentions all variables and all sizes of its target."""
         for rule in self.rules:
-            for one_way in (rule, rule.reversed()):
-                known, needed = variables(one_way.source), variables(one_way.target)
-                if set(needed) <= set(known) and _sizes(one_way.target) <= _sizes(one_way.source):
-                    yield one_way
+            left, right = _mentioned(rule.source), _mentioned(rule.target)
+            if right <= left:
+                yield rule
+            if left <= right:
+                yield rule.reversed()
 
 
-def _sizes(roots: tuple[Term, ...]) -> set[str]:
-    """The size symbols in types and attributes."""
-    found: set[str] = set()
+def _mentioned(roots: tuple[Term, ...]) -> set[Var | str]:
+    """The variables, and the size symbols in types and attributes."""
+    found: set[Var | str] = set()
     for term in postorder(roots):
         if isinstance(term, Var):
             parts: tuple[Attribute, ...] = term.type.shape
+            found.add(term)
         else:
             parts = tuple(value for _, value in term.attributes) if isinstance(term, Apply) else ()
         for part in parts:

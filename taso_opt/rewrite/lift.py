@@ -148,6 +148,7 @@ class _Lifting:
         self._other_half = frozenset(term for term in moved.values() if isinstance(term, Var))
         self._moves_parts = any(isinstance(term, Item) for term in moved)
         self._sizes = {u: v for u, v in renaming.sizes.items() if u != v}
+        self._private_names = frozenset((*self._sizes, *self._sizes.values()))
         self._image: dict[Term, Term] = {}
         self._split_inputs: set[Term] = set()
         self._lifted = False
@@ -317,7 +318,8 @@ class _Lifting:
         return substitute(size, lambda name: symbol(self._sizes[name]) if name in self._sizes else None)
 
     def _mentions_private_sizes(self, value: object) -> bool:
+        if not self._private_names:
+            return False
         if isinstance(value, tuple):
             return any(self._mentions_private_sizes(part) for part in value)
-        names = {*self._sizes, *self._sizes.values()}
-        return isinstance(value, Size) and any(name in names for name in value.symbols())
+        return isinstance(value, Size) and not self._private_names.isdisjoint(value.symbols())

@@ -143,8 +143,14 @@ class _Parser:
     """Recursive descent over one equation, with a bound on the depth of nesting."""
 
     def __init__(self, text: str, variables: Mapping[str, Var], builder: Builder) -> None:
-        self._text, self._at, self._variables, self._builder = text, 0, variables, builder
-        self._seen: tuple[int, re.Match[str] | None] = -1, None
+        self._text, self._variables, self._builder = text, variables, builder
+        self._words, self._ends, self._place = list[str](), [0], 0
+        for match in _TOKEN.finditer(text):
+            if match.start() != self._ends[-1]:
+                break
+            self._words.append(match[1])
+            self._ends.append(match.end())
+        self._words.append("")
 
     def equation(self) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
         source = self._side()
@@ -160,7 +166,7 @@ class _Parser:
         return source, target
 
     def expect_end(self) -> None:
-        if self._text[self._at :].strip():
+        if self._text[self._ends[self._place] :].strip():
             raise self._error("the end of the equation")
 
     def _side(self) -> tuple[Term, ...]:
@@ -248,26 +254,17 @@ class _Parser:
             pieces.append(self._next())
         return parse_dim("".join(pieces))
 
-    def _token(self) -> re.Match[str] | None:
-        """What stands at the current place, found once for all who look at it."""
-        place, match = self._seen
-        if place != self._at:
-            match = _TOKEN.match(self._text, self._at)
-            self._seen = self._at, match
-        return match
-
     def _peek(self) -> str:
-        match = self._token()
-        return match[1] if match else ""
+        return self._words[self._place]
 
     def _next(self) -> str:
-        match = self._token()
-        if match is None:
+        word = self._words[self._place]
+        if not word:
             raise self._error("more of the equation")
-        if match[1].isdecimal() and len(match[1]) > MAX_DIGITS:
+        if len(word) > MAX_DIGITS and word.isdecimal():
             raise self._error(f"a number of at most {MAX_DIGITS} digits")
-        self._at = match.end()
-        return match[1]
+        self._place += 1
+        return word
 
     def _expect(self, token: str) -> None:
         if self._peek() != token:
@@ -275,4 +272,5 @@ class _Parser:
         self._next()
 
     def _error(self, expected: str) -> RuleError:
-        return RuleError(f"expected {expected} at character {self._at}, found {self._text[self._at : self._at + 40]!r}")
+        at = self._ends[self._place]
+        return RuleError(f"expected {expected} at character {at}, found {self._text[at : at + 40]!r}")
