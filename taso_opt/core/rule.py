@@ -75,6 +75,9 @@ class Rule:
         return replace(self, conditions=ordered)
 
 
+DILATIONS = "dilations"
+
+
 @dataclass(frozen=True)
 class RuleSet:
     """A library of rules; each is an equation and may be used in both directions."""
@@ -88,24 +91,32 @@ class RuleSet:
         return len(self.rules)
 
     def directed(self) -> Iterator[Rule]:
-        """Every rule in every direction whose source mentions all variables and all sizes of its target."""
+        """Every rule in every direction whose source mentions all variables and all sizes of its target.
+
+        Dilations that do not matter, as those of a pointwise kernel, may be open.
+        """
         for rule in self.rules:
-            left, right = _mentioned(rule.source), _mentioned(rule.target)
-            if right <= left:
-                yield rule
-            if left <= right:
-                yield rule.reversed()
+            for one_way in (rule, rule.reversed()):
+                if _mentioned(one_way.target, besides=DILATIONS) <= _mentioned(one_way.source):
+                    yield one_way
 
 
-def _mentioned(roots: tuple[Term, ...]) -> set[Var | str]:
-    """The variables, and the size symbols in types and attributes."""
+def open_sizes(rule: Rule) -> frozenset[str]:
+    """The sizes of a target that its source does not mention: a rule holds for each value, so any may be taken."""
+    found = _mentioned(rule.target) - _mentioned(rule.source)
+    return frozenset(name for name in found if isinstance(name, str))
+
+
+def _mentioned(roots: tuple[Term, ...], besides: str = "") -> set[Var | str]:
+    """The variables, and the size symbols in types and attributes, besides those of one name."""
     found: set[Var | str] = set()
     for term in postorder(roots):
         if isinstance(term, Var):
             parts: tuple[Attribute, ...] = term.type.shape
             found.add(term)
         else:
-            parts = tuple(value for _, value in term.attributes) if isinstance(term, Apply) else ()
+            attributes = term.attributes if isinstance(term, Apply) else ()
+            parts = tuple(value for name, value in attributes if name != besides)
         for part in parts:
             for size in part if isinstance(part, tuple) else (part,):
                 found.update(size.symbols() if isinstance(size, Size) else ())

@@ -9,12 +9,13 @@ more often on the right than on the left, as z does in (x z)(y z) = (x y)(z z): 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from taso_opt.core.condition import ANY, Condition
-from taso_opt.core.dims import Dim, Size, product, substitute, symbol, total
+from taso_opt.core.dims import Dim, Size, bind, product, substitute, symbol, total
 from taso_opt.core.literal import literal_value
-from taso_opt.core.rule import Rule, RuleSet
+from taso_opt.core.rule import Rule, RuleSet, open_sizes
 from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.parts import paired
@@ -45,10 +46,32 @@ class NotLiftable(Exception):
 
 def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
-    useful = [rule for rule in rules.directed() if not _only_adds(rule, builder)]
+    useful = [_closed(rule, builder) for rule in rules.directed() if not _only_adds(rule, builder)]
     useful += [*paired(useful, builder), *with_wholes(useful, builder)]
     compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
     return tuple(rule for rule in compiled if rule is not None and head(rule.source) is not None)
+
+
+def _closed(rule: Rule, builder: Builder) -> Rule:
+    """The rule with 1, which models have, for the dilations in its target that may be any."""
+    ones = dict.fromkeys(open_sizes(rule), 1)
+    if not ones:
+        return rule
+    closed: dict[Term, Term] = {}
+    for term in postorder(rule.target):
+        new = tuple(closed[child] for child in term.children)
+        if isinstance(term, Apply):
+            attributes = {name: _bound(value, ones) for name, value in term.attributes}
+            closed[term] = builder.apply(term.operator, new, attributes)
+        else:
+            closed[term] = builder.rebuild(term, new)
+    return replace(rule, target=tuple(closed[root] for root in rule.target))
+
+
+def _bound(value: Attribute, sizes: Mapping[str, int]) -> Attribute:
+    if isinstance(value, tuple):
+        return tuple(_bound(part, sizes) for part in value)
+    return bind(value, sizes) if isinstance(value, Size) else value
 
 
 def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:

@@ -1,4 +1,4 @@
-"""A size that a pattern gives only as a part of a sum is what the other parts leave, and never negative."""
+"""A size that a pattern gives as a part of a sum is what the other parts leave; a dilation that may be any is 1."""
 
 import pytest
 
@@ -50,3 +50,19 @@ def test_two_open_sizes_are_found_from_one_equation_each():
 @pytest.mark.parametrize("sizes", [(0, 5, 3), (0, 3, 5), (5, 2, 1), (6, 1, 1)])
 def test_a_slice_inside_one_operand_is_not_across(sizes):
     assert results(ACROSS, sizes)[-1] == []
+
+
+def test_a_dilation_that_does_not_matter_is_one():
+    op = load_specs().builder()
+    window = "group=c, pads=(0, 0, 0, 0), strides=(1, 1)"
+    rule = (
+        f"Mul(x, Reshape(y; shape=(c, 1, 1))) = Conv(x, y; dilations=(d_h, d_w), {window}) "
+        "where x[n, c, h, w], y[c, 1, 1, 1]"
+    )
+    x, y = (Var(name, TensorType("float32", shape)) for name, shape in (("x", (1, 4, 5, 5)), ("y", (4, 1, 1, 1))))
+    scaled, plain = op.Mul(x, op.Reshape(y, shape=(4, 1, 1))), {"group": 4, "pads": (0, 0, 0, 0), "strides": (1, 1)}
+    rewriter = Rewriter(op, RuleSet((parse_rule(rule, op),)))
+    (step,) = rewriter.rewrites(scaled)
+    assert step.replacements[0][1] == op.Conv(x, y, **plain, dilations=(1, 1))
+    (back,) = rewriter.rewrites(op.Conv(x, y, **plain, dilations=(2, 1)))
+    assert back.replacements[0][1] == scaled
