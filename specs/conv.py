@@ -81,6 +81,7 @@ OPERATOR = Operator(
         "image": (*WINDOWS, {**PLAIN, "group": 2}),
         "pooling": tuple({**PLAIN, "pads": pads, "group": 2} for pads in ((0, 0, 0, 0), (1, 1, 1, 1))),
         "composed": ({**PLAIN, "strides": (2, 2), "pads": (1, 1, 1, 1)}, PLAIN),
+        "depthwise": ({**PLAIN, "group": symbol("c")},),
         "around": tuple({**PLAIN, "pads": pads, "group": 2} for pads in AROUND),
     },
 )

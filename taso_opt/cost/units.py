@@ -1,22 +1,23 @@
 """Cuts a graph into the units that ONNX Runtime executes as one kernel after its own fusions.
 
-The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a bias into a
-matrix product of rank 2, and a scalar factor or a transposition into any matrix product. A unit is such a group, a
-region of light operators that the runtime may fuse as a whole (see `regions`), or a single operator; its cost is
-measured as a small model under all optimizations, so that a fusion that the runtime does not make after all costs what
-its parts cost.
+The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a bias or a batch
+normalization into a matrix product of rank 2, and a scalar factor or a transposition into any matrix product. A unit is
+such a group, a region of light operators that the runtime may fuse as a whole (see `regions`), or a single operator;
+its cost is measured as a small model under all optimizations, so that a fusion that the runtime does not make after all
+costs what its parts cost. Constant scales and shifts of the channels that a convolution gives, batch normalizations
+among them, go into its filters and its bias, in each runtime: units that differ in these alone have one key.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term
-from taso_opt.core.types import FLOATS
+from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.cost.regions import regions
 from taso_opt.cost.unit_text import UnitText
 from taso_opt.spec.builder import OPAQUE, Builder
@@ -24,6 +25,9 @@ from taso_opt.spec.builder import OPAQUE, Builder
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 FREE = frozenset({"Reshape", OPAQUE})
 """Operators that are not costed: a reshape moves nothing, an opaque operator is the same in every plan."""
+
+FILTERED = frozenset({"Add", "BatchNormalization", "Mul"})
+"""Operators that scale and shift channels where their other operands are constants of the right shapes."""
 
 SWAP = (("perm", (-1, -2)),)
 
@@ -140,7 +144,7 @@ class UnitFinder:
     def _joined(self, term: Apply, uses: dict[Term, int], group: dict[Term, list[Term]]) -> list[Term]:
         """The group of a term: that of an operand which the runtime fuses with it, or one of its own."""
         members: list[Term] = [term]
-        for operand in term.args:
+        for operand in sorted(term.args, key=lambda one: -self._filter_size(group.get(one, ()))):
             before = group.get(operand)
             if before is None or uses[operand] != 1:
                 continue
@@ -153,6 +157,11 @@ class UnitFinder:
                     group[member] = members
         return members
 
+    def _filter_size(self, group: Sequence[Term]) -> int:
+        """The elements of the filters of a group: a sum of two convolutions goes to the larger, in whatever order."""
+        anchor = _anchor(group)
+        return 0 if anchor is None else self.elements(anchor.args[1]) or 0
+
     def _unit(self, members: Sequence[Term], uses: Mapping[Term, int]) -> Unit:
         inside = Counter(operand for member in members for operand in member.children)
         roots = tuple(one for one in members if isinstance(one, Apply) and uses[one] > inside[one])
@@ -160,8 +169,25 @@ class UnitFinder:
         if place not in self._units:
             inside_terms = frozenset(members)
             inputs = tuple(term for term in _operands(roots, inside_terms) if not self.is_constant(term))
-            self._units[place] = Unit(UnitText(self, inside_terms).of(roots), roots, inside_terms, inputs)
+            self._units[place] = Unit(self._text(members, roots), roots, inside_terms, inputs)
         return self._units[place]
+
+    def _text(self, members: Sequence[Term], roots: Sequence[Apply]) -> str:
+        """The text of a unit, in which filters have taken up what the runtime folds into them."""
+        loaded: dict[Term, Term] = {}
+        for member in members:
+            new = tuple(loaded.get(operand, operand) for operand in member.children)
+            filtered = _filtered(member, members, self)
+            if filtered is not None:
+                conv = loaded.get(filtered, filtered)
+                assert isinstance(conv, Apply), f"filters take up scales and shifts, found {conv!r}"
+                bias = Const("bias", TensorType(self.builder.type(conv).dtype, self.builder.type(conv).shape[1:2]))
+                args = conv.args if isinstance(member, Apply) and member.operator == "Mul" else (*conv.args[:2], bias)
+                loaded[member] = self.builder.rebuild(conv, args)
+            else:
+                loaded[member] = self.builder.rebuild(member, new) if new != member.children else member
+        inside = frozenset(loaded.values())
+        return UnitText(self, inside).of([one for one in map(loaded.get, roots) if isinstance(one, Apply)])
 
     def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:
         """What the outputs need down to the boundary and no unit has: operators that take no time of their own."""
@@ -211,17 +237,49 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
         return False
     others = [operand for operand in term.args if operand is not last]
     if anchor.operator == "Conv":
-        if term.operator == "Add":
-            return last is anchor and len(others) == 1
+        if last is anchor or _filtered(last, before, finder) is not None:
+            is_sum = term.operator == "Add" and len(others) == 1
+            return is_sum or term.operator in ACTIVATIONS or _filtered(term, before, finder) is not None
         return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
-    if len(others) != 1 or not finder.is_constant(others[0]) or last is not anchor:
+    if last is not anchor or not others or not all(map(finder.is_constant, others)):
+        return False
+    if term.operator == "BatchNormalization":
+        return finder.rank(anchor) == 2
+    if len(others) != 1:
         return False
     if term.operator == "Add":
         return finder.rank(anchor) == 2 and finder.rank(others[0]) == 1
     return term.operator == "Mul" and finder.elements(others[0]) == 1
 
 
-def _anchor(members: Sequence[Term]) -> Apply | None:
+def _filtered(term: Term, group: Collection[Term], finder: UnitFinder) -> Term | None:
+    """What a term scales or shifts by constants, one for each channel, where filters can do that; else None.
+
+    That is the convolution of its group, with constant filters, or another such term.
+    """
+    conv = _anchor(group)
+    if not isinstance(term, Apply) or term.operator not in FILTERED or conv is None or conv.operator != "Conv":
+        return None
+    data = [operand for operand in term.args if not finder.is_constant(operand)]
+    if len(data) != 1 or not all(map(finder.is_constant, conv.args[1:])):
+        return None
+    if data[0] is not conv and (data[0] not in group or _filtered(data[0], group, finder) is None):
+        return None
+    return data[0] if _is_of_channels(term, data[0], finder.builder) else None
+
+
+def _is_of_channels(term: Apply, image: Term, builder: Builder) -> bool:
+    """Whether a term does the same to all pixels of a channel of an image, with constants."""
+    if term.operator == "BatchNormalization":
+        return term.args[0] is image
+    (constant,) = (builder.type(operand) for operand in term.args if operand is not image)
+    channels, *pixel = builder.type(image).shape[1:]
+    if constant.rank == 0:
+        return term.operator == "Mul"
+    return constant.shape in ((channels, *(1 for _ in pixel)), (1, channels, *(1 for _ in pixel)))
+
+
+def _anchor(members: Iterable[Term]) -> Apply | None:
     """The convolution or matrix product that a group grew around."""
     for member in members:
         if isinstance(member, Apply) and member.operator in ("Conv", "MatMul"):

@@ -63,6 +63,11 @@ FORMS: Mapping[str, tuple[str, ...]] = {
         for mask in ("", "; m n")
     )
     + tuple(f"b h @ d; b h n d; b h n p; {mask}" for mask in ("", "; @ n", "; b 1 @ n", "; b h @ n")),
+    "BatchNormalization": tuple(
+        f"{x}; {c}; {c}; {c}; {c}; "
+        for c, images in (("c", ("@ c", "@ c h w", "m c @ w", "m c h @")), ("@", ("m @", "m @ h w")))
+        for x in images
+    ),
     "Gelu": tuple(f"{x}; {rest}" for x in LARGEST for rest in ("", "; ")),
     "GlobalAveragePool": ("@ c h w", "m @ h w"),
     "LayerNormalization": tuple(

@@ -51,7 +51,8 @@ def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
     rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if _operators(rule) <= ARITHMETIC)))
     for axiom in library.definitions.values():
         for instance in axiom.instances(builder):
-            said[instance.left].append(_wordings(builder, rewriter, instance.right[0]))
+            wordings = _wordings(builder, rewriter, instance.right[0]) if axiom.respelled else list(instance.right)
+            said[instance.left].append(wordings)
     for left, definitions in said.items():
         wordings = [wording for definition in definitions for wording in definition]
         yield from (Rule(left, (wording,)) for wording in wordings)

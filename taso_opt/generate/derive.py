@@ -15,7 +15,7 @@ from typing import Any
 from taso_opt.generate.enumerate import Enumeration
 from taso_opt.generate.moves import Move
 from taso_opt.generate.sketch import Made, Sides, Tree
-from taso_opt.generate.table import Application, Node
+from taso_opt.generate.table import Application
 
 Head = tuple[int, int | None, int]
 """The number of a move, the output taken and how many operands there are."""
@@ -79,9 +79,15 @@ class Members:
 
         No rewriting finds such a term in place of the other, so nothing may count as implied by it.
         """
-        node = self._nodes[number]
-        operands = [self._nodes[one] for one in made.operands]
-        return any(one.mask & ~node.mask and _is_for_weights(one) for one in operands)
+        mask = self._nodes[number].mask
+        stack = list(made.operands)
+        while stack:
+            node = self._nodes[stack.pop()]
+            if node.mask & ~mask and isinstance(node.made, Application):
+                if node.made.move.operator.weights_only:
+                    return True
+                stack.extend(node.made.operands)
+        return False
 
     def build(self, move: Move, item: int | None, operands: Sequence[int]) -> Built:
         """An application by value, commutative operands in order."""
@@ -230,7 +236,3 @@ class Members:
             return None
         number = self._classes.get(member)
         return None if number is None or self._size(member) >= limit else number
-
-
-def _is_for_weights(node: Node) -> bool:
-    return isinstance(node.made, Application) and node.made.move.operator.weights_only

@@ -40,6 +40,7 @@ SIZES = {
     "pooling": IMAGE_SIZES,
     "around": IMAGE_SIZES,
     "composed": IMAGE_SIZES,
+    "depthwise": IMAGE_SIZES,
     "shape": STAR_SIZES,
 }
 
@@ -179,10 +180,20 @@ CONVOLUTIONS: tuple[Pool, ...] = tuple(
     )
 )  # fmt: skip
 
-NOT_SUMS = (*JOINS, *POOLING, *FLAT, "Mul", "Sub")
+NOT_SHIFTS = (*JOINS, *POOLING, *FLAT, "Sub")
+NOT_SUMS = (*NOT_SHIFTS, "Mul")
 KERNELS: tuple[Pool, ...] = (
     _pool("enlarged kernels", "image kernel", "x: n c h w", "f: m c 1 1; g: m c 3 3; a: m", without=NOT_SUMS),
     _pool("identity kernels", "image kernel", "x: n c h w", "f: c c 1 1; a: c", without=NOT_SUMS),
+    _pool(
+        "scaled identity kernels",
+        "image kernel",
+        "x: n c h w",
+        "f: c c 1 1; a: c; t: c 1 1",
+        without=NOT_SHIFTS,
+        together=2,
+    ),
+    _pool("scales as kernels", "depthwise", "x: n c h w", "f: c 1 1 1; a: c", NOT_SHIFTS, "c 1 1", max_ops=3),
     _pool("kernels of pairs", "image kernel", "x: n 2*c h w", "f: 2*m c 3 3; a: 2*m", without=NOT_SUMS, max_ops=2),
     _pool(
         "composed kernels", "composed", "x: n c h w", "f: m c 3 3; k: p m 1 1; a: m; b: p", without=NOT_SUMS, together=0

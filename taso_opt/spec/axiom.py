@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,16 @@ Law = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Axiom:
-    """A law, the schemes of its variables (several alternatives are allowed) and the values of its attributes."""
+    """A law, the schemes of its variables (several alternatives are allowed) and the values of its attributes.
+
+    `respelled` tells of a definition that models may have in other words.
+    """
 
     name: str
     law: Law
     schemes: tuple[Mapping[str, str], ...]
     attributes: Mapping[str, Sequence[Attribute]]
+    respelled: bool = True
 
     def instances(self, op: Builder) -> Iterator[AxiomInstance]:
         """The law at every combination of schemes and attribute values."""
@@ -68,15 +72,17 @@ def axiom(*alternatives: str, **attributes: Sequence[Attribute]) -> Callable[[La
     return declare
 
 
-def definition(*alternatives: str, **attributes: Sequence[Attribute]) -> Callable[[Law], Law]:
+def definition(*alternatives: str, respelled: bool = True, **attributes: Sequence[Attribute]) -> Callable[[Law], Law]:
     """Declare the decorated function as a definition: what the standard says an operator is, in other operators.
 
     It is written like an axiom, the operator on the left. `generate` offers it as a candidate rule, `verify` proves
-    it from the meanings; no proof rests on it.
+    it from the meanings; no proof rests on it. `respelled` is False where models have most of it as weights, which are
+    computed ahead of time: other words for that would be rules without a use.
     """
 
     def declare(law: Law) -> Law:
-        law.__definition__ = _stated(law, alternatives, attributes)  # type: ignore[attr-defined]
+        stated = _stated(law, alternatives, attributes)
+        law.__definition__ = replace(stated, respelled=respelled)  # type: ignore[attr-defined]
         return law
 
     return declare

@@ -46,6 +46,45 @@ def test_a_shared_intermediate_is_not_fused():
     assert len(keys(op, [op.Relu(conv), conv])) == 2
 
 
+def normalized(op, x, channels, epsilon="e"):
+    statistics = (tensor(Const, name, channels) for name in ("scale", "shift", "mean", "variance"))
+    return op.BatchNormalization(x, *statistics, tensor(Const, epsilon))
+
+
+def test_what_filters_can_do_to_their_channels_leaves_no_trace_but_a_bias():
+    op = load_specs().builder()
+    x, w = tensor(Var, "x", 1, 3, 8, 8), tensor(Const, "f", 3, 3, 3, 3)
+    conv, biased = op.Conv(x, w, **PLAIN), op.Conv(x, w, tensor(Const, "b", 3), **PLAIN)
+    scale, shift, wide = tensor(Const, "s", 3, 1, 1), tensor(Const, "t", 3, 1, 1), tensor(Const, "u", 1, 3, 1, 1)
+    same = [normalized(op, conv, 3), op.Add(op.Mul(conv, scale), shift), op.Add(conv, wide), op.Mul(biased, scale)]
+    assert {tuple(keys(op, [one])) for one in same} == {tuple(keys(op, [biased]))}
+    assert keys(op, [op.Mul(conv, scale)]) == keys(op, [conv])
+    ends = (lambda one: op.Relu(one), lambda one: op.Relu(op.Add(one, x)), lambda one: op.Tanh(op.Relu(one)))
+    for end in ends:
+        assert {tuple(keys(op, [end(one)])) for one in same} == {tuple(keys(op, [end(biased)]))}
+
+
+def test_what_filters_cannot_do_is_a_unit_of_its_own():
+    op = load_specs().builder()
+    x, w = tensor(Var, "x", 1, 3, 8, 8), tensor(Const, "f", 3, 3, 3, 3)
+    conv, scale, columns = op.Conv(x, w, **PLAIN), tensor(Const, "s", 3, 1, 1), tensor(Const, "t", 8)
+    assert len(keys(op, [op.Mul(conv, columns)])) == 2
+    assert len(keys(op, [op.Mul(op.Relu(conv), scale)])) == 2
+    assert len(keys(op, [op.Mul(conv, tensor(Var, "gate", 1, 3, 1, 1))])) == 2
+    assert len(keys(op, [op.Mul(conv, scale), conv])) == 2
+    assert len(keys(op, [op.Mul(op.Conv(x, tensor(Var, "g", 3, 3, 3, 3), **PLAIN), scale)])) == 2
+    assert len(keys(op, [normalized(op, op.Conv(x, w, tensor(Var, "bias", 3), **PLAIN), 3)])) == 2
+    assert len(keys(op, [normalized(op, x, 3)])) == 1
+
+
+def test_a_batch_normalization_joins_a_matrix_product_of_rank_two():
+    op = load_specs().builder()
+    flat = op.MatMul(tensor(Var, "x", 4, 8), tensor(Const, "w", 8, 6))
+    deep = op.MatMul(tensor(Var, "y", 2, 4, 8), tensor(Const, "w", 8, 6))
+    assert len(keys(op, [normalized(op, flat, 6)])) == 1
+    assert len(keys(op, [normalized(op, deep, 4)])) == 2
+
+
 def test_a_bias_joins_a_matrix_product_of_rank_two_only():
     op = load_specs().builder()
     w, b = tensor(Const, "w", 8, 6), tensor(Const, "b", 6)

@@ -78,6 +78,18 @@ def test_local_response_normalization_is_said_for_every_reach_power_and_size(eve
     assert rule(text) in everything
 
 
+@pytest.mark.parametrize(("image", "channels"), [("n, c", ""), ("n, c, w", "1"), ("n, c, h, w", "1, 1")])
+def test_batch_normalization_is_a_product_and_a_sum_in_no_other_words(everything, image, channels):
+    factor = "Div(scale, Sqrt(Add(variance, epsilon)))"
+    parts = factor, f"Sub(shift, Mul(mean, {factor}))"
+    if channels:
+        parts = tuple(f"Reshape({part}; shape=(c, {channels}))" for part in parts)
+    said = f"Add(Mul(x, {parts[0]}), {parts[1]})"
+    types = f"epsilon[], mean[c], scale[c], shift[c], variance[c], x[{image}]"
+    assert rule(f"BatchNormalization(x, scale, shift, mean, variance, epsilon) = {said} where {types}") in everything
+    assert sum("BatchNormalization" in format_rule(one) for one in everything) == 4
+
+
 def test_every_definition_is_proved_for_all_sizes(everything, prover):
     assert len(everything) > 20
     for one in everything[:: max(len(everything) // 40, 1)]:
@@ -92,6 +104,7 @@ def test_every_definition_is_proved_for_all_sizes(everything, prover):
     [
         f"LayerNormalization(x, epsilon) = Div({CENTRED}, Sqrt(Sub({SQUARES}, epsilon))) where {PLAIN}",
         f"LayerNormalization(x, epsilon) = Div(x, Sqrt(Add({SQUARES}, epsilon))) where {PLAIN}",
+        "BatchNormalization(x, s, b, m, v, e) = Add(Mul(x, s), b) where x[n, c], s[c], b[c], m[c], v[c], e[]",
         "LRN(x, a, b; beta=(3, 4), reach=1) = LRN(x, a, b; beta=(3, 4), reach=2) where a[], b[], x[n, c, h, w]",
     ],
 )
