@@ -115,8 +115,13 @@ class Rewriter:
         """The same node with one child replaced."""
         return self._builder.rebuild(term, tuple(new if child is old else child for child in term.children))
 
+    def is_defined(self, term: Term) -> bool:
+        """Whether the operator of a term has a definition, as normalizations have."""
+        operator = self._builder.operator(term) if isinstance(term, Apply) else None
+        return operator is not None and operator.defined
+
     def is_light(self, term: Term) -> bool:
-        """Whether a term is computed element by element or has a definition, as normalizations have."""
+        """Whether a term is computed element by element or has a definition."""
         operator = self._builder.operator(term) if isinstance(term, Apply) else None
         return operator is not None and (operator.elementwise or operator.defined)
 

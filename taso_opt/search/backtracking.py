@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from taso_opt.core.term import Term, operator_count
+from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, moves_from
@@ -41,6 +41,9 @@ most of what it does at another."""
 
 MOST_BUILT = 16
 """How many of the joint moves from the original are built at once, those that promise most."""
+
+MOST_SETTLING = 8
+"""Of how many moves the start of a search consists that cost nothing."""
 
 LEAST_EXPANSION_S = 5.0
 """A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
@@ -80,7 +83,6 @@ class BacktrackingSearch:
         patience, history = Patience(self._limits), History()
         original = Plan(outputs, self._cost.cost(outputs))
         kept = Shortlist(original)
-        self._push(original.cost, operator_count(outputs), original, None, 0)
 
         def heard(best: Plan, expanded: int) -> None:
             history.note(SearchPoint(patience.seconds, len(self._seen), expanded, best.cost))
@@ -88,7 +90,10 @@ class BacktrackingSearch:
                 progress(best, expanded)
 
         try:
-            self._explore(original, patience, kept, heard)
+            start = self._settled(original, partial(patience.is_beyond, self._limits.budget))
+            for plan in dict.fromkeys((start, original)):
+                self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
+            self._explore(start, patience, kept, heard)
         except KeyboardInterrupt:
             if kept.best is original:
                 raise
@@ -97,7 +102,23 @@ class BacktrackingSearch:
         points = history.ended(end)
         return SearchResult(kept.plans(), end.explored, end.expanded, end.seconds, patience.reason, points)
 
-    def _explore(self, original: Plan, patience: Patience, kept: Shortlist, heard: Progress) -> None:
+    def _settled(self, original: Plan, expired: Expired) -> Plan:
+        """The graph with all that costs nothing and leaves fewer operators done everywhere, as the runtime does it too.
+
+        Batch normalizations behind convolutions are folded into filters so, which are then like any other filters.
+        """
+        plan = original
+        for _ in range(MOST_SETTLING):
+            _, single, joint = self._moves(plan, True, expired)
+            free = (move for move in (*joint, *single) if move.is_free)
+            best = max(free, key=lambda move: move.saved, default=None)
+            settled = None if best is None else self._built(plan, best)
+            if settled is None or settled.cost > plan.cost or expired():
+                break
+            plan = settled
+        return plan
+
+    def _explore(self, start: Plan, patience: Patience, kept: Shortlist, heard: Progress) -> None:
         while self._queue and not patience.exhausted():
             _, _, predicted, detour, parent, move = heapq.heappop(self._queue)
             if move is not None and self._is_ruled_out(predicted, kept.best):
@@ -111,29 +132,35 @@ class BacktrackingSearch:
             # 2. Keep it when it is the best so far, of all or of its kind; drop it when alpha rules it out.
             kept.add(plan)
             patience.reached(kept.best.cost)
-            if plan is not original and self._is_ruled_out(plan.cost, kept.best):
+            if plan.steps and self._is_ruled_out(plan.cost, kept.best):
                 continue
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
             heard(kept.best, patience.expanded)
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
-            patience.work(self._expand(plan, detour, plan is original, kept, partial(patience.is_beyond, end)))
+            patience.work(self._expand(plan, detour, plan is start, kept, partial(patience.is_beyond, end)))
 
-    def _expand(self, plan: Plan, detour: float, is_original: bool, kept: Shortlist, expired: Expired) -> int:
-        """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
+    def _moves(
+        self, plan: Plan, with_sequences: bool, expired: Expired
+    ) -> tuple[Neighbourhood, list[Move], list[Move]]:
+        """A graph with its neighbours, and the single and the joint moves from it."""
         groups, layouts = self._cost.execution(plan.outputs)
-        here = Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts)
+        here = Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts, self._rewriter.is_constant)
         bearable = BEARABLE * plan.cost
-        single, joint = moves_from(here, self._rewriter, self._prices.of, plan is kept.best, bearable, expired)
-        if is_original:
+        return here, *moves_from(here, self._rewriter, self._prices.of, with_sequences, bearable, expired)
+
+    def _expand(self, plan: Plan, detour: float, is_start: bool, kept: Shortlist, expired: Expired) -> int:
+        """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
+        here, single, joint = self._moves(plan, plan is kept.best or is_start, expired)
+        if is_start:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             gains = [move for move in joint if move.change < -MEANINGFUL_GAIN * plan.cost]
             for move in sorted(gains, key=lambda move: move.change)[:MOST_BUILT]:
                 simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
-                    self._push(simple.cost, operator_count(simple.outputs), simple, None, 0)
-        operators = operator_count(plan.outputs)
+                    self._push(simple.cost, self._operators(simple.outputs), simple, None, 0)
+        operators = here.operators(here.terms)
         for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, pardoned)
@@ -141,6 +168,11 @@ class BacktrackingSearch:
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
         return cost >= self._alpha * best.cost
+
+    def _operators(self, outputs: Iterable[Term]) -> int:
+        """How many operators are computed when a model runs."""
+        is_constant = self._rewriter.is_constant
+        return sum(isinstance(term, Apply) and not is_constant(term) for term in postorder(outputs))
 
     def _push(
         self, predicted: float, operators: int, plan: Plan, move: Move | None, detour: float, pardoned: float = 0.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step, rules_of
-from taso_opt.search.parting import Sequence, Sums
+from taso_opt.search.parting import Sequence, Sums, fold
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
@@ -42,15 +42,19 @@ def folding_sequences(
 def _from_place(term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
     for step in rewriter.rewrites(term):
         if rewriter.prepares_weights(step.replacements[0][1]):
-            yield from _prepared(term, step, only_consumer(term), rewriter)
+            yield from _prepared(term, step, only_consumer(term), sums, rewriter)
         elif rewriter.folds_constants(step.replacements[0][1]):
-            yield from _continued(term, step, only_consumer, sums, rewriter)
+            taken_in = list(_taken_in(term, step, rewriter)) if rewriter.is_defined(term) else []
+            yield from taken_in or _continued(term, step, only_consumer, sums, rewriter)
 
 
-def _prepared(term: Term, first: Step, consumer: Term | None, rewriter: Rewriter) -> Iterator[Sequence]:
+def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
     steps: tuple[Step, ...] = (first,)
     prepared = first.replacements[0][1]
-    if isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
+    if term in sums:
+        for step in _in_sum(term, prepared, sums, rewriter):
+            yield (first, step), step.replacements
+    elif isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
         for step in rewriter.rewrites(rewriter.with_child(consumer, term, prepared)):
             yield (first, step), ((consumer, step.replacements[0][1]),)
     while len(steps) < SEQUENCE_LENGTH:
@@ -59,6 +63,29 @@ def _prepared(term: Term, first: Step, consumer: Term | None, rewriter: Rewriter
             return
         steps, prepared = (*steps, again), again.replacements[0][1]
         yield steps, ((term, prepared),)
+
+
+def _in_sum(old: Term, new: Term, sums: Sums, rewriter: Rewriter) -> tuple[Step, ...]:
+    """The steps at a longer sum in which a term stands in the place of one of the operands."""
+    whole, operands = sums[old]
+    return rewriter.sum_rewrites(whole, tuple(new if operand is old else operand for operand in operands))
+
+
+def _taken_in(term: Term, first: Step, rewriter: Rewriter) -> Iterator[Sequence]:
+    """What lays constants bare, with the steps that fold these into weights below, as far as they go.
+
+    As where a batch normalization becomes a product and a sum, and both go into the convolution before it.
+    """
+    steps: tuple[Step, ...] = (first,)
+    new = first.replacements[0][1]
+    while len(steps) <= SEQUENCE_LENGTH:
+        folds = ((part, fold(part, rewriter)) for part in (new, *new.children))
+        part, step = next((one for one in folds if one[1] is not None), (new, None))
+        if step is None:
+            return
+        image = step.replacements[0][1]
+        steps, new = (*steps, step), image if part is new else rewriter.with_child(new, part, image)
+        yield steps, ((term, new),)
 
 
 def _continued(
@@ -77,10 +104,8 @@ def _continued(
                 following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
             following += [(old, new, steps) for old, new in places[1:]]
             if root in sums:
-                whole, operands = sums[root]
-                added = tuple(current if operand is root else operand for operand in operands)
-                joined = rewriter.sum_rewrites(whole, added)
-                following += [(whole, step.replacements[0][1], (*steps, step)) for step in joined]
+                joined = _in_sum(root, current, sums, rewriter)
+                following += [(step.replacements[0][0], step.replacements[0][1], (*steps, step)) for step in joined]
         frontier = []
         for root, current, steps in following:
             if current in reached or len(reached) > SEQUENCE_BREADTH:

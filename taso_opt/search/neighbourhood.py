@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from taso_opt.core.term import Apply, Item, Term, postorder, with_children
+from taso_opt.core.term import Apply, Const, Item, Term, postorder, with_children
 from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.descent import descents
@@ -16,6 +16,9 @@ from taso_opt.search.folding import folding_sequences
 from taso_opt.search.parting import parted
 
 SKETCH_DEPTH = 2
+TRACE = 1e-10
+"""Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
+
 PLAIN_LAYOUTS = Layouts()
 Sketch = Any
 """The operators at the top of a term, nested as they are."""
@@ -29,13 +32,18 @@ Expired = Callable[[], bool]
 class Move:
     """Steps taken at once or one after the other, what they replace in all, and what is predicted to change.
 
-    `change` is in seconds, `saved` says how many operators fewer there are.
+    `change` is in seconds, `saved` says how many operators fewer are computed when the model runs.
     """
 
     steps: tuple[Step, ...]
     replacements: Replacements
     change: float
     saved: int = 0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there are fewer operators for it, and no other gain."""
+        return 0 > self.change >= -2 * TRACE * self.saved
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +68,7 @@ class LocalChange:
     """What steps remove from a graph and what they add, each as outputs over a boundary of terms that stay.
 
     `dead` are all terms above the boundary before, `born` all after. Where a step touches terms that the runtime
-    executes together with others, these are above the boundary too, on both sides.
+    executes together with others, these are above the boundary too, on both sides. `saved` is as in a move.
     """
 
     steps: tuple[Step, ...]
@@ -71,15 +79,7 @@ class LocalChange:
     dead: frozenset[Term]
     born: frozenset[Term]
     around: Around
-
-    @property
-    def saved(self) -> int:
-        """How many operators fewer there are."""
-        return _operators(self.dead) - _operators(self.born)
-
-
-def _operators(terms: Iterable[Term]) -> int:
-    return sum(isinstance(term, Apply) for term in terms)
+    saved: int
 
 
 class Neighbourhood:
@@ -91,9 +91,13 @@ class Neighbourhood:
         groups: Iterable[frozenset[Term]] = (),
         rebuild: Rebuild = with_children,
         layouts: Layouts = PLAIN_LAYOUTS,
+        is_constant: Callable[[Term], bool] = lambda term: isinstance(term, Const),
     ) -> None:
-        """`groups` are the terms that the runtime executes together; `rebuild` makes a term over other children."""
-        self._layouts = layouts
+        """`groups` are the terms that the runtime executes together; `rebuild` makes a term over other children.
+
+        What `is_constant` is computed before the model runs.
+        """
+        self._layouts, self._is_constant = layouts, is_constant
         self.terms = postorder(outputs)
         self._place = {term: place for place, term in enumerate(self.terms)}
         self._group = {term: group for group in groups if len(group) > 1 for term in group}
@@ -106,6 +110,10 @@ class Neighbourhood:
         for term in self.terms:
             for child in term.children:
                 self._users[child].add(term)
+
+    def operators(self, terms: Iterable[Term]) -> int:
+        """How many of some terms are operators that are computed when the model runs."""
+        return sum(isinstance(term, Apply) and not self._is_constant(term) for term in terms)
 
     def only_consumer(self, term: Term) -> Term | None:
         """The one term that uses `term`, None when several do or an output is it."""
@@ -158,7 +166,8 @@ class Neighbourhood:
         roots = [*((old, images[old]) for old in changed), *((one, one) for one in same)]
         around_it = self._layouts.around(dead, born, roots)
         kept = Remaining(self._present, dead)
-        return LocalChange(steps, replacements, removed, kept, added, dead, frozenset(born), around_it)
+        saved = self.operators(dead) - self.operators(born)
+        return LocalChange(steps, replacements, removed, kept, added, dead, frozenset(born), around_it, saved)
 
     def _around(self, terms: Iterable[Term]) -> frozenset[Term]:
         """What the runtime executes together with some of the terms."""
@@ -239,9 +248,9 @@ def moves_from(
 ) -> tuple[list[Move], list[Move]]:
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
-    What one rule changes everywhere without a change of cost, or for no more than `bearable` seconds in all, is a joint
-    move as well, since gains may wait behind it; and so is what changes nothing and leads to the same everywhere, where
-    a rule fits in several ways.
+    What one rule changes everywhere without a change of cost, with fewer operators or with as many, or for no more than
+    `bearable` seconds in all, is a joint move as well, since gains may wait behind it; and so is what changes nothing
+    and leads to the same everywhere, where a rule fits in several ways.
     With sequences, those short sequences of steps that fold weights and gain as a whole are moves too. A graph of
     thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
     """
@@ -254,7 +263,8 @@ def moves_from(
     gains = [(move, change) for move, change in priced if move.change < 0]
     others = [(move, change) for move, change in priced if 0 <= move.change <= bearable]
     level = [(move, change) for move, change in others if move.change == 0]
-    groups = (*_by_rule(gains), gains, *_by_rule(level), *_by_rule(others), *_alike(level))
+    free = [(move, change) for move, change in gains if move.is_free]
+    groups = (*_by_rule(gains), gains, *_by_rule(free), *_by_rule(level), *_by_rule(others), *_alike(level))
     joint = dict.fromkeys(move for move in (combined(group, bearable) for group in groups) if move is not None)
     return [move for move, _ in priced], list(joint)
 

@@ -49,7 +49,7 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
         return
     steps: tuple[Step, ...] = (first,)
     for _ in range(MOST_FOLDS):
-        folds = [step for step in (_fold(part, rewriter) for part in new.args) if step is not None]
+        folds = [step for step in (fold(part, rewriter) for part in new.args) if step is not None]
         image = rewriter.replaced(new, {part: folded for step in folds for part, folded in step.replacements})
         if not folds or not isinstance(image, Apply) or image.operator != new.operator:
             return
@@ -57,7 +57,7 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
         yield steps, new
 
 
-def _fold(part: Term, rewriter: Rewriter) -> Step | None:
+def fold(part: Term, rewriter: Rewriter) -> Step | None:
     """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped."""
     if rewriter.is_constant(part):
         return None

@@ -9,14 +9,11 @@ from typing import Any
 from taso_opt.core.term import Term
 from taso_opt.cost import Around
 from taso_opt.rewrite.steps import rules_of
-from taso_opt.search.neighbourhood import LocalChange
+from taso_opt.search.neighbourhood import TRACE, LocalChange
 from taso_opt.search.oracle import CostOracle
 
 NOISE = 0.02
 """Measured costs of units differ by as much from one measurement to the next."""
-
-TRACE = 1e-10
-"""Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
 
 MOST_WORK, WORTH_MEASURING = 4, 1_000_000
 """How many times the multiplications of what it replaces a change may take, beside a million, to be measured."""

@@ -71,6 +71,27 @@ def test_towers_that_share_weights_become_one_stack():
     assert_same_values(op, outputs, best.outputs)
 
 
+class FreeNegation(FakeCost):
+    """The runtime is said to compute the negation of a negation for nothing."""
+
+    def known(self, unit):
+        return 0.0 if unit.operator == "Neg" else super().known(unit)
+
+
+def test_what_costs_nothing_and_leaves_fewer_operators_is_done_before_the_search():
+    op = load_specs().builder()
+    rules = ("Neg(Neg(x)) = x where x[*any_x]", "Max(Max(x, y), y) = Max(x, y) where x[*a], y[*a]")
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in rules)))
+    x, y = tensor(Var, "x", 4), tensor(Var, "y", 4)
+    outputs = (op.Max(op.Neg(op.Neg(op.Max(x, y))), y),)
+    space = op, rewriter, FreeNegation(op), lambda term: True, 1.05
+    found = BacktrackingSearch(*space, SearchLimits(expansions=2)).run(outputs)
+    assert found.plans[0].outputs == (op.Max(x, y),)
+    assert [step.rule.rule.source[0].operator for step in found.plans[0].steps] == ["Neg", "Max"]
+    (untouched,) = BacktrackingSearch(*space, SearchLimits(expansions=2)).run((op.Neg(op.Neg(x)),)).plans
+    assert untouched.outputs == (op.Neg(op.Neg(x)),), "what only costs nothing is no gain"
+
+
 def test_moves_that_there_is_no_time_to_find_are_left_out():
     outputs = towers(8, 4)
     op = load_specs().builder()

@@ -90,10 +90,55 @@ ASSOCIATE = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, k, n]
 JOIN = "Add(MatMul(x, y), MatMul(x, z)) = MatMul(x, Add(y, z)) where x[*b, m, k], y[k, n], z[k, n]"
 
 
-def folding(op, whole):
-    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (ASSOCIATE, JOIN))))
+def folding(op, whole, *rules):
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules)))
     here = Neighbourhood((whole,))
     return list(folding_sequences(here.terms, here.only_consumer, rewriter.sums(here.terms), rewriter))
+
+
+FACTOR = "Div(s, Sqrt(Add(v, e)))"
+COLUMNS = (
+    f"BatchNormalization(x, s, b, m, v, e) = Add(Mul(x, {FACTOR}), Sub(b, Mul(m, {FACTOR}))) "
+    "where x[n, c], s[c], b[c], m[c], v[c], e[]"
+)
+SCALE = "Mul(MatMul(x, w), s) = MatMul(x, Mul(w, s)) where x[*b, m, k], w[k, n], s[n]"
+WINDOWS = "dilations=(1, 1), group=1, pads={pads}, strides=(s_h, s_w)"
+NONE, ONE = (WINDOWS.format(pads=pads) for pads in ("(0, 0, 0, 0)", "(1, 1, 1, 1)"))
+ENLARGE = f"Conv(x, y; {NONE}) = Conv(x, Enlarge(y; pads=(1, 1, 1, 1)); {ONE}) where x[n, c, h, w], y[m, c, i, j]"
+MERGE_KERNELS = (
+    f"Add(Conv(x, y; {ONE}), Conv(x, z; {ONE})) = Conv(x, Add(y, z); {ONE}) "
+    "where x[n, c, h, w], y[m, c, i, j], z[m, c, i, j]"
+)
+
+
+def test_a_scale_that_a_step_lays_bare_folds_into_the_weight_below(op):
+    product = op.MatMul(tensor(Var, "x", 16, 8), tensor(Const, "w", 8, 8))
+    statistics = [tensor(Const, name, 8) for name in "sbmv"]
+    whole = op.BatchNormalization(product, *statistics, tensor(Const, "e"))
+    scale, shift, mean, variance = statistics
+    factor = op.Div(scale, op.Sqrt(op.Add(variance, tensor(Const, "e"))))
+    folded = op.MatMul(product.args[0], op.Mul(product.args[1], factor))
+    wanted = op.Add(folded, op.Sub(shift, op.Mul(mean, factor)))
+    found = folding(op, whole, COLUMNS, SCALE)
+    assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
+
+
+def test_an_enlarged_kernel_meets_another_one_in_a_longer_sum(op):
+    x, between = tensor(Var, "x", 1, 4, 8, 8), tensor(Var, "y", 1, 4, 8, 8)
+    plain = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
+    padded, small, large = {**plain, "pads": (1,) * 4}, tensor(Const, "f", 4, 4, 1, 1), tensor(Const, "g", 4, 4, 3, 3)
+    whole = op.Add(op.Add(op.Conv(x, large, **padded), between), op.Conv(x, small, **plain))
+    merged = op.Conv(x, op.Add(large, op.Enlarge(small, pads=(1,) * 4)), **padded)
+    found = folding(op, whole, ENLARGE, MERGE_KERNELS)
+    assert ((whole, op.Add(merged, between)),) in [replacements for _, replacements in found]
+
+
+def test_what_is_computed_before_a_model_runs_counts_for_nothing(op):
+    product = op.MatMul(op.MatMul(tensor(Var, "x", 16, 8), tensor(Const, "a", 8, 4)), tensor(Const, "b", 4, 8))
+    rewriter = Rewriter(op, RuleSet((parse_rule(ASSOCIATE, op),)))
+    here = Neighbourhood((product,), is_constant=rewriter.is_constant)
+    (step,) = rewriter.rewrites(product)
+    assert here.local_change((step,), step.replacements).saved == 1
 
 
 def test_combined_weights_meet_another_weight_in_a_longer_sum(op):
@@ -101,7 +146,7 @@ def test_combined_weights_meet_another_weight_in_a_longer_sum(op):
     down, up = tensor(Const, "down", 8, 2), tensor(Const, "up", 2, 8)
     biased = op.Add(op.MatMul(x, tensor(Const, "weight", 8, 8)), tensor(Const, "bias", 8))
     whole = op.Add(biased, op.MatMul(op.MatMul(x, down), up))
-    found = folding(op, whole)
+    found = folding(op, whole, ASSOCIATE, JOIN)
     weight = op.Add(tensor(Const, "weight", 8, 8), op.MatMul(down, up))
     wanted = op.Add(op.MatMul(x, weight), tensor(Const, "bias", 8))
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
@@ -113,7 +158,10 @@ def test_of_what_the_same_rules_do_with_the_operands_of_a_sum_the_first_few_are_
     whole = reduce(op.Add, (*products, op.MatMul(op.MatMul(x, down), up)))
 
     def most_alike():
-        begun = ((steps[0].replacements[0][0], *(id(step.rule) for step in steps)) for steps, _ in folding(op, whole))
+        begun = (
+            (steps[0].replacements[0][0], *(id(step.rule) for step in steps))
+            for steps, _ in folding(op, whole, ASSOCIATE, JOIN)
+        )
         return max(Counter(begun).values())
 
     assert 1 < most_alike() <= folds.SEQUENCES_ALIKE
