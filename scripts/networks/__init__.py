@@ -21,7 +21,7 @@ from .lora import lora
 from .mobilenet import mobilenet_spellings
 from .nasnet import nasnet
 from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, sublstm
-from .repvgg import repvgg
+from .repvgg import repvgg, repvgg_normalized
 from .resnet import resnet50
 from .resnext import resnext50_branches, resnext50_grouped, resnext50_split
 from .spellings import gelu_spellings, layernorm_spellings
@@ -58,6 +58,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     densenet121,
     vgg19_convs,
     repvgg,
+    repvgg_normalized,
     mobilenet_spellings,
     layernorm_spellings,
     gelu_spellings,

@@ -4,14 +4,16 @@ Input [1, 3, 224, 224]; blocks relu(conv3x3(x) + conv1x1(x) + x), without "+ x" 
 48/2, then stages of 2, 4, 14, 1 blocks with widths 48, 96, 192, 1280 (RepVGG-A0), stride 2 on the first of each stage;
 global average pool, dense layer to 1000 logits. Batch norms are folded into the biases (0.1). The filters,
 centred (see convolution.py), have deviation 1/sqrt(fan-in), beside an identity sqrt(0.5/fan-in).
+
+`repvgg_normalized` is the same as it is trained and often exported: a batch norm behind each branch, the identity too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import onnx
 
 from .builder import GraphBuilder
-from .convolution import classifier, conv
+from .convolution import batch_norm, classifier, conv
 
 
 def repvgg(
@@ -22,15 +24,49 @@ def repvgg(
     classes: int = 1000,
 ) -> onnx.ModelProto:
     """A RepVGG-style network; input [1, 3, image, image], output logits [1, classes]."""
-    b = GraphBuilder("repvgg")
-    value = _block(b, b.graph_input("image", (1, 3, image, image)), (3, stem), 2)
+    return _network(GraphBuilder("repvgg"), _block, image, stem, widths, blocks, classes)
+
+
+def repvgg_normalized(
+    image: int = 224,
+    stem: int = 48,
+    widths: Sequence[int] = (48, 96, 192, 1280),
+    blocks: Sequence[int] = (2, 4, 14, 1),
+    classes: int = 1000,
+) -> onnx.ModelProto:
+    """A RepVGG-style network with all its batch norms; input [1, 3, image, image], output logits [1, classes]."""
+    return _network(GraphBuilder("repvgg_normalized"), _normalized_block, image, stem, widths, blocks, classes)
+
+
+def _network(
+    b: GraphBuilder,
+    block: Callable[[GraphBuilder, str, tuple[int, int], int], str],
+    image: int,
+    stem: int,
+    widths: Sequence[int],
+    blocks: Sequence[int],
+    classes: int,
+) -> onnx.ModelProto:
+    value = block(b, b.graph_input("image", (1, 3, image, image)), (3, stem), 2)
     channels = stem
     for width, count in zip(widths, blocks, strict=True):
         for position in range(count):
-            value = _block(b, value, (channels, width), 2 if position == 0 else 1)
+            value = block(b, value, (channels, width), 2 if position == 0 else 1)
             channels = width
     classifier(b, value, channels, classes)
     return b.build()
+
+
+def _normalized_block(b: GraphBuilder, value: str, channels: tuple[int, int], stride: int) -> str:
+    width, same = channels[1], stride == 1 and channels[0] == channels[1]
+    branches = 3.0 if same else 2.0
+    total = b.node(
+        "Add",
+        *(batch_norm(b, conv(b, value, channels, kernel, stride, bias_std=0), width, branches) for kernel in (3, 1)),
+    )
+    if same:  # the second moment of what comes out of a relu is half of what goes in
+        total = b.node("Add", total, batch_norm(b, value, width, branches / 2))
+    return b.node("Relu", total)
 
 
 def _block(b: GraphBuilder, value: str, channels: tuple[int, int], stride: int) -> str:

@@ -15,6 +15,8 @@ from taso_opt.errors import UsageError
 
 ENCODER = {"layers": 2, "width": 32, "heads": 4, "sequence": 12}
 RESNEXT = {"image": 32, "width": 16, "groups": 4, "blocks": (1, 2), "classes": 20}
+REPVGG = {"image": 64, "stem": 8, "widths": (8, 16), "blocks": (2, 3), "classes": 20}
+
 SMALL: dict[str, dict[str, Any]] = {
     "nasrnn": {"steps": 3, "hidden": 32},
     "nasrnn_fresh": {"steps": 2, "hidden": 16},
@@ -41,7 +43,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "inception_v3": {"image": 107, "divide": 8, "classes": 20},
     "densenet121": {"image": 64, "growth": 8, "blocks": (2, 3, 2, 2), "classes": 20},
     "vgg19_convs": {"image": 32, "width": 8},
-    "repvgg": {"image": 64, "stem": 8, "widths": (8, 16), "blocks": (2, 3), "classes": 20},
+    "repvgg": REPVGG,
+    "repvgg_normalized": REPVGG,
     "mobilenet_spellings": {"image": 64, "divide": 4, "classes": 20},
     "layernorm_spellings": {"sequence": 6, "width": 8, "rounds": 1},
     "gelu_spellings": {"sequence": 6, "width": 8, "rounds": 1},
