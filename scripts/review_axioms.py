@@ -19,7 +19,6 @@ NOT_DISCOVERED = {
         for what in ("sums", "products", "differences", "reversed_differences")
         for part in ("columns", "rows")
     },
-    "channel_scale_enters_kernel": "puts the scale of an image into a kernel, which the generator keeps apart",
     "channel_scale_leaves_kernel": "speaks of one group and a scale of channels; discovered rules are about any groups",
     "strided_pointwise_conv_of_average": "the convolution behind the average takes the stride over: four operators",
     "scale_between_a_transposed_factor_and_another": "proofs use its mirror image, with the factors transposed",

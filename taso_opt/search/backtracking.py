@@ -49,6 +49,8 @@ LEAST_EXPANSION_S = 5.0
 """A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
 
 Progress = Callable[[Plan, int], None]
+Moves = tuple[Neighbourhood, list[Move], list[Move]]
+"""A graph with its neighbours, the single moves from it and the joint ones."""
 
 
 class BacktrackingSearch:
@@ -73,6 +75,7 @@ class BacktrackingSearch:
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
         self._prices = Prices(cost)
+        self._latest: tuple[tuple[Plan, bool], Moves] | None = None
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
         """Search from a graph; `progress` hears of every expanded graph.
@@ -140,14 +143,16 @@ class BacktrackingSearch:
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
             patience.work(self._expand(plan, detour, plan is start, kept, partial(patience.is_beyond, end)))
 
-    def _moves(
-        self, plan: Plan, with_sequences: bool, expired: Expired
-    ) -> tuple[Neighbourhood, list[Move], list[Move]]:
-        """A graph with its neighbours, and the single and the joint moves from it."""
+    def _moves(self, plan: Plan, with_sequences: bool, expired: Expired) -> Moves:
+        """The moves from a graph; those of the graph that was looked at last are known."""
+        if self._latest is not None and self._latest[0] == (plan, with_sequences):
+            return self._latest[1]
         groups, layouts = self._cost.execution(plan.outputs)
         here = Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts, self._rewriter.is_constant)
         bearable = BEARABLE * plan.cost
-        return here, *moves_from(here, self._rewriter, self._prices.of, with_sequences, bearable, expired)
+        found = here, *moves_from(here, self._rewriter, self._prices.of, with_sequences, bearable, expired)
+        self._latest = (plan, with_sequences), found
+        return found
 
     def _expand(self, plan: Plan, detour: float, is_start: bool, kept: Shortlist, expired: Expired) -> int:
         """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
@@ -160,7 +165,7 @@ class BacktrackingSearch:
                 if simple is not None:
                     kept.add(simple)
                     self._push(simple.cost, self._operators(simple.outputs), simple, None, 0)
-        operators = here.operators(here.terms)
+        operators = self._operators(plan.outputs)
         for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, pardoned)

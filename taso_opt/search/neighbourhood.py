@@ -111,7 +111,7 @@ class Neighbourhood:
             for child in term.children:
                 self._users[child].add(term)
 
-    def operators(self, terms: Iterable[Term]) -> int:
+    def _operators(self, terms: Iterable[Term]) -> int:
         """How many of some terms are operators that are computed when the model runs."""
         return sum(isinstance(term, Apply) and not self._is_constant(term) for term in terms)
 
@@ -166,7 +166,7 @@ class Neighbourhood:
         roots = [*((old, images[old]) for old in changed), *((one, one) for one in same)]
         around_it = self._layouts.around(dead, born, roots)
         kept = Remaining(self._present, dead)
-        saved = self.operators(dead) - self.operators(born)
+        saved = self._operators(dead) - self._operators(born)
         return LocalChange(steps, replacements, removed, kept, added, dead, frozenset(born), around_it, saved)
 
     def _around(self, terms: Iterable[Term]) -> frozenset[Term]:
