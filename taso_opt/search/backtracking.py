@@ -39,8 +39,9 @@ JOINT, ANOTHER_PLACE = 0.25, 0.1
 """Of how many steps a move counts as a detour: joint ones are few and lead far, and what a rule does at one place says
 most of what it does at another."""
 
-MOST_BUILT = 16
-"""How many of the joint moves from the original are built at once, those that promise most."""
+MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
+"""At most and at least how many of the joint moves from the start are built at once, those that promise most, and how
+many operators the graphs may have together."""
 
 MOST_SETTLING = 8
 """Of how many moves the start of a search consists that cost nothing."""
@@ -157,15 +158,16 @@ class BacktrackingSearch:
     def _expand(self, plan: Plan, detour: float, is_start: bool, kept: Shortlist, expired: Expired) -> int:
         """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
         here, single, joint = self._moves(plan, plan is kept.best or is_start, expired)
+        operators = self._operators(plan.outputs)
         if is_start:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             gains = [move for move in joint if move.change < -MEANINGFUL_GAIN * plan.cost]
-            for move in sorted(gains, key=lambda move: move.change)[:MOST_BUILT]:
+            most = min(MOST_BUILT, max(FEWEST_BUILT, BUILT_OPERATORS // max(operators, 1)))
+            for move in sorted(gains, key=lambda move: move.change)[:most]:
                 simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
                     self._push(simple.cost, self._operators(simple.outputs), simple, None, 0)
-        operators = self._operators(plan.outputs)
         for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, pardoned)

@@ -15,6 +15,9 @@ SEQUENCE_BREADTH = 200
 SEQUENCES_ALIKE = 4
 """By the same rules, from one place."""
 
+FEW_OPERANDS = 8
+"""Of a sum in which prepared weights meet any other: in longer ones only what stands beside them is tried."""
+
 OnlyConsumer = Callable[[Term], Term | None]
 """The one term that uses a term, None where several do."""
 
@@ -51,7 +54,7 @@ def _from_place(term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: R
 def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
     steps: tuple[Step, ...] = (first,)
     prepared = first.replacements[0][1]
-    if term in sums:
+    if term in sums and len(sums[term][1]) <= FEW_OPERANDS:
         for step in _in_sum(term, prepared, sums, rewriter):
             yield (first, step), step.replacements
     elif isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
