@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Apply, Const, Term
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.parting import Sequence, Sums, fold
@@ -48,7 +48,16 @@ def _from_place(term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: R
             yield from _prepared(term, step, only_consumer(term), sums, rewriter)
         elif rewriter.folds_constants(step.replacements[0][1]):
             taken_in = list(_taken_in(term, step, rewriter)) if rewriter.is_defined(term) else []
-            yield from taken_in or _continued(term, step, only_consumer, sums, rewriter)
+            if taken_in or not _only_respells(step, rewriter):
+                yield from taken_in or _continued(term, step, only_consumer, sums, rewriter)
+
+
+def _only_respells(step: Step, rewriter: Rewriter) -> bool:
+    """Whether a step changes no more of weights than their shapes, over the same operands: a scale as a kernel."""
+    ((old, new),) = step.replacements
+    weights = [one for one in new.children if isinstance(one, Apply) and rewriter.is_constant(one)]
+    is_same = all(rewriter.is_constant(one) or one in new.children for one in old.children)
+    return is_same and all(one.operator == "Reshape" and isinstance(one.args[0], Const) for one in weights)
 
 
 def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
