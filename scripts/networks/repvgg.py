@@ -9,6 +9,7 @@ centred (see convolution.py), have deviation 1/sqrt(fan-in), beside an identity 
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import onnx
 
@@ -16,36 +17,24 @@ from .builder import GraphBuilder
 from .convolution import batch_norm, classifier, conv
 
 
-def repvgg(
-    image: int = 224,
-    stem: int = 48,
-    widths: Sequence[int] = (48, 96, 192, 1280),
-    blocks: Sequence[int] = (2, 4, 14, 1),
-    classes: int = 1000,
-) -> onnx.ModelProto:
-    """A RepVGG-style network; input [1, 3, image, image], output logits [1, classes]."""
-    return _network(GraphBuilder("repvgg"), _block, image, stem, widths, blocks, classes)
+def repvgg(**sizes: Any) -> onnx.ModelProto:
+    """A RepVGG-style network; input [1, 3, image, image], output logits [1, classes]; for the sizes see `_network`."""
+    return _network(GraphBuilder("repvgg"), _block, **sizes)
 
 
-def repvgg_normalized(
-    image: int = 224,
-    stem: int = 48,
-    widths: Sequence[int] = (48, 96, 192, 1280),
-    blocks: Sequence[int] = (2, 4, 14, 1),
-    classes: int = 1000,
-) -> onnx.ModelProto:
-    """A RepVGG-style network with all its batch norms; input [1, 3, image, image], output logits [1, classes]."""
-    return _network(GraphBuilder("repvgg_normalized"), _normalized_block, image, stem, widths, blocks, classes)
+def repvgg_normalized(**sizes: Any) -> onnx.ModelProto:
+    """The same with all its batch norms."""
+    return _network(GraphBuilder("repvgg_normalized"), _normalized_block, **sizes)
 
 
 def _network(
     b: GraphBuilder,
     block: Callable[[GraphBuilder, str, tuple[int, int], int], str],
-    image: int,
-    stem: int,
-    widths: Sequence[int],
-    blocks: Sequence[int],
-    classes: int,
+    image: int = 224,
+    stem: int = 48,
+    widths: Sequence[int] = (48, 96, 192, 1280),
+    blocks: Sequence[int] = (2, 4, 14, 1),
+    classes: int = 1000,
 ) -> onnx.ModelProto:
     value = block(b, b.graph_input("image", (1, 3, image, image)), (3, stem), 2)
     channels = stem

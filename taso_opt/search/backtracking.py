@@ -9,10 +9,10 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from taso_opt.core.term import Apply, Term, postorder
+from taso_opt.core.term import Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, moves_from
+from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, live_operators, moves_from
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.prices import Prices
@@ -178,8 +178,7 @@ class BacktrackingSearch:
 
     def _operators(self, outputs: Iterable[Term]) -> int:
         """How many operators are computed when a model runs."""
-        is_constant = self._rewriter.is_constant
-        return sum(isinstance(term, Apply) and not is_constant(term) for term in postorder(outputs))
+        return live_operators(postorder(outputs), self._rewriter.is_constant)
 
     def _push(
         self, predicted: float, operators: int, plan: Plan, move: Move | None, detour: float, pardoned: float = 0.0

@@ -82,6 +82,11 @@ class LocalChange:
     saved: int
 
 
+def live_operators(terms: Iterable[Term], is_constant: Callable[[Term], bool]) -> int:
+    """How many of some terms are operators that are computed when the model runs."""
+    return sum(isinstance(term, Apply) and not is_constant(term) for term in terms)
+
+
 class Neighbourhood:
     """One graph, indexed so that a step's local effect is found without rebuilding it."""
 
@@ -110,10 +115,6 @@ class Neighbourhood:
         for term in self.terms:
             for child in term.children:
                 self._users[child].add(term)
-
-    def _operators(self, terms: Iterable[Term]) -> int:
-        """How many of some terms are operators that are computed when the model runs."""
-        return sum(isinstance(term, Apply) and not self._is_constant(term) for term in terms)
 
     def only_consumer(self, term: Term) -> Term | None:
         """The one term that uses `term`, None when several do or an output is it."""
@@ -166,7 +167,7 @@ class Neighbourhood:
         roots = [*((old, images[old]) for old in changed), *((one, one) for one in same)]
         around_it = self._layouts.around(dead, born, roots)
         kept = Remaining(self._present, dead)
-        saved = self._operators(dead) - self._operators(born)
+        saved = live_operators(dead, self._is_constant) - live_operators(born, self._is_constant)
         return LocalChange(steps, replacements, removed, kept, added, dead, frozenset(born), around_it, saved)
 
     def _around(self, terms: Iterable[Term]) -> frozenset[Term]:
