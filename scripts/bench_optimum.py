@@ -146,7 +146,7 @@ def space(path: Path, table: CostTable, process: RuntimeProcess) -> Space:
     """The model of a file with the shipped rules and costs that are measured when they are asked for."""
     model = read_model(path, load_specs(), {})
     measurer = Measurer(process, RunSettings(), probe(process), weight_bytes(model))
-    cost = CostModel(load_specs().builder(model.bindings), table, measurer, model.opset, model.literal)
+    cost = CostModel.of_model(model, load_specs().builder(model.bindings), table, measurer)
     rules = usable_rules(None, FpClass.E3)
     return Space(model, Rewriter(model.builder, rules, model.literal, model.within), cost)
 

@@ -124,7 +124,7 @@ def _costs(model: Model, chosen: OptimizeSettings, process: RuntimeProcess, tabl
     info, run = running(process, chosen)
     require_loadable(model, info)
     bound = load_specs().builder(model.bindings)
-    return CostModel(bound, table, Measurer(process, run, info, weight_bytes(model)), model.opset, model.literal)
+    return CostModel.of_model(model, bound, table, Measurer(process, run, info, weight_bytes(model)))
 
 
 def _fitting(

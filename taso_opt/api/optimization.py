@@ -125,7 +125,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     job.tell("looking up what the model's kernels cost")
     with CostTable() as table:
         measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
-        latency = CostModel(bound, table, measurer, model.opset, model.literal, measuring)
+        latency = CostModel.of_model(model, bound, table, measurer, measuring)
         latency.settle(model.graph.outputs)
         rewriter, outputs = Rewriter(model.builder, allowed, model.literal, model.within), model.graph.outputs
         found = None

@@ -248,10 +248,12 @@ class Measurer:
 def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
     """The weights that a unit waits for: none where it is the arithmetic, or other operands, that takes the time."""
     outside = operands(unit)
-    reads = [Read(operand, _bytes(builder.type(operand))) for operand in outside if finder.is_constant(operand)]
+    kernel = frozenset(member.operator for member in unit.members if isinstance(member, Apply))
+    weights = [operand for operand in outside if finder.is_constant(operand)]
+    reads = [Read((one, kernel), _bytes(builder.type(one))) for one in weights]
     rest = sum(_bytes(builder.type(operand)) for operand in outside if not finder.is_constant(operand))
-    weights = sum(read.size for read in reads)
-    return [] if weights < rest or unit_work(unit, builder) > COMPUTE_BOUND * weights else reads
+    size = sum(read.size for read in reads)
+    return [] if size < rest or unit_work(unit, builder) > COMPUTE_BOUND * size else reads
 
 
 def read_key(distance: int) -> str:

@@ -7,9 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Term
+from taso_opt.core.term import Term, postorder
 from taso_opt.cost.alike import PartNumbers
 from taso_opt.cost.drift import CANARY
 from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
@@ -26,7 +27,7 @@ from taso_opt.cost.measure import (
 from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
-from taso_opt.onnx_io import PLAIN
+from taso_opt.onnx_io import PLAIN, Model, in_written_order
 from taso_opt.spec.builder import Builder
 
 MOST_AGAIN = 48
@@ -49,12 +50,14 @@ class CostModel:
         opset: int,
         value_of: ValueOf = literal_value,
         heard: Callable[[int], None] = lambda count: None,
+        in_order: Callable[[Sequence[Term]], Sequence[Term]] = postorder,
     ) -> None:
         """`builder` has bindings that give every size a number; `opset` and the values of constants are the model's.
 
-        `heard` takes the number of units in each batch before it is measured.
+        `heard` takes the number of units in each batch before it is measured; `in_order` lists the terms of a graph in
+        the order of its file, about in which they are computed.
         """
-        self._heard = heard
+        self._heard, self._in_order = heard, in_order
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self.finder = UnitFinder(builder, value_of)
         self._parts = PartNumbers(self.finder)
@@ -67,6 +70,18 @@ class CostModel:
         self._remember(table.load(measurer.place).items())
         self.measured, self.measuring_s = 0, 0.0
         """How many units were measured, and how many seconds that took."""
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Model,
+        builder: Builder,
+        table: CostTable,
+        measurer: Measurer,
+        heard: Callable[[int], None] = lambda count: None,
+    ) -> CostModel:
+        """The costs of graphs that a model file is rewritten to."""
+        return cls(builder, table, measurer, model.opset, model.literal, heard, partial(in_written_order, model))
 
     @property
     def place(self) -> str:
@@ -119,9 +134,12 @@ class CostModel:
         """
         kernels = self._measured(outputs, boundary)
         alone = sum(self._known[unit.key] for unit in kernels)
-        reads = [] if boundary else [read for unit in kernels for read in self._reads(unit)]
-        if not reads:
+        reading = [] if boundary else [unit for unit in kernels if self._reads(unit)]
+        if not reading:
             return alone
+        place = {term: at for at, term in enumerate(self._in_order(outputs))}
+        reading.sort(key=lambda unit: max(place[root] for root in unit.roots))
+        reads = [read for unit in reading for read in self._reads(unit)]
         bounds = READ_DISTANCES[0], READ_DISTANCES[-1]
         return alone + excess_seconds(reads, self._measurer.working_set, bounds, self._times_of_reads)
 
@@ -194,16 +212,19 @@ class CostModel:
         self.measured += len(missing)
         self.measuring_s += time.monotonic() - started
 
-    def _find_pace(self) -> None:
+    def slowness(self) -> float:
+        """How many times as long the machine takes now as when the table was begun."""
+        return self._measurer.measure_canary(self._builder).seconds / self._find_pace()
+
+    def _find_pace(self) -> float:
         """Tell the measurer at which speed the costs of the table were measured; that of now if there are none yet."""
-        if self._measurer.reference_s is not None:
-            return
-        reference_s = self._table.load(self._measurer.machine).get(CANARY)
+        reference_s = self._measurer.reference_s or self._table.load(self._measurer.machine).get(CANARY)
         if reference_s is None:
             entry = self._measurer.measure_canary(self._builder)
             self._table.store([entry])
             reference_s = entry.seconds
         self._measurer.reference_s = reference_s
+        return reference_s
 
     def _remember(self, costs: Iterable[tuple[str, float]]) -> None:
         for key, seconds in costs:

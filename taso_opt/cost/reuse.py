@@ -18,11 +18,17 @@ import numpy as np
 
 from taso_opt.core.term import Term
 
+Packed = tuple[Term, frozenset[str]]
+"""Weights and the kind of kernel that they are packed for, as the operators that it computes."""
+
 
 class Read(NamedTuple):
-    """Weights that a kernel waits for, and their size in bytes."""
+    """Weights that a kernel waits for, and their size in bytes.
 
-    weights: Term
+    The runtime packs weights when it loads a model, once for each kind of kernel: `weights` says for which.
+    """
+
+    weights: Packed
     size: int
 
 
@@ -65,10 +71,10 @@ def reuse_distances(reads: Sequence[Read], farthest: int) -> list[int]:
     """
     sizes = dict(reads)
     total = min(sum(sizes.values()), farthest)
-    times_read: dict[Term, int] = {}
+    times_read: dict[Packed, int] = {}
     for read in reads:
         times_read[read.weights] = times_read.get(read.weights, 0) + 1
-    recent: dict[Term, None] = {}
+    recent: dict[Packed, None] = {}
     for read in reads:  # the run before
         recent.pop(read.weights, None)
         recent[read.weights] = None
@@ -80,10 +86,10 @@ def reuse_distances(reads: Sequence[Read], farthest: int) -> list[int]:
     return found
 
 
-def _since(weights: Term, recent: dict[Term, None], sizes: dict[Term, int], farthest: int) -> int:
+def _since(weights: Packed, recent: dict[Packed, None], sizes: dict[Packed, int], farthest: int) -> int:
     distance = 0
     for other in reversed(recent):
         distance += sizes[other]
-        if other is weights or distance >= farthest:
+        if other == weights or distance >= farthest:
             break
     return min(distance, farthest)

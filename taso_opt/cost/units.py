@@ -1,7 +1,8 @@
 """Cuts a graph into the units that ONNX Runtime executes as one kernel after its own fusions.
 
-The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a bias or a batch
-normalization into a matrix product of rank 2, and a scalar factor or a transposition into any matrix product. A unit is
+The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a sum and the
+activation behind it or a batch normalization into a matrix product of rank 2, and a scalar factor or a transposition
+into any matrix product. A unit is
 such a group, a region of light operators that the runtime may fuse as a whole (see `regions`), or a single operator;
 its cost is measured as a small model under all optimizations, so that a fusion that the runtime does not make after all
 costs what its parts cost. Constant scales and shifts of the channels that a convolution gives, batch normalizations
@@ -23,6 +24,7 @@ from taso_opt.cost.unit_text import UnitText
 from taso_opt.spec.builder import OPAQUE, Builder
 
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
+GEMM_ACTIVATIONS = ACTIVATIONS - {"Clip"}
 FREE = frozenset({"Reshape", OPAQUE})
 """Operators that are not costed: a reshape moves nothing, an opaque operator is the same in every plan."""
 
@@ -144,7 +146,7 @@ class UnitFinder:
     def _joined(self, term: Apply, uses: dict[Term, int], group: dict[Term, list[Term]]) -> list[Term]:
         """The group of a term: that of an operand which the runtime fuses with it, or one of its own."""
         members: list[Term] = [term]
-        for operand in sorted(term.args, key=lambda one: -self._filter_size(group.get(one, ()))):
+        for operand in sorted(term.args, key=lambda one: self._precedence(one, group.get(one, ())), reverse=True):
             before = group.get(operand)
             if before is None or uses[operand] != 1:
                 continue
@@ -157,10 +159,15 @@ class UnitFinder:
                     group[member] = members
         return members
 
-    def _filter_size(self, group: Sequence[Term]) -> int:
-        """The elements of the filters of a group: a sum of two convolutions goes to the larger, in whatever order."""
+    def _precedence(self, operand: Term, group: Sequence[Term]) -> int:
+        """Which of two operands a sum goes to, in whatever order they stand: to the higher one.
+
+        That is the convolution with more filters, or the product that is computed last.
+        """
         anchor = _anchor(group)
-        return 0 if anchor is None else self.elements(anchor.args[1]) or 0
+        if anchor is None:
+            return 0
+        return self.elements(anchor.args[1]) or 0 if anchor.operator == "Conv" else self.depth_of(operand)
 
     def _unit(self, members: Sequence[Term], uses: Mapping[Term, int]) -> Unit:
         inside = Counter(operand for member in members for operand in member.children)
@@ -241,15 +248,24 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
             is_sum = term.operator == "Add" and len(others) == 1
             return is_sum or term.operator in ACTIVATIONS or _filtered(term, before, finder) is not None
         return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
-    if last is not anchor or not others or not all(map(finder.is_constant, others)):
+    if last is not anchor:
+        return isinstance(last, Apply) and last.operator == "Add" and term.operator in GEMM_ACTIVATIONS
+    if term.operator == "Add":
+        return len(others) == 1 and _is_gemm_sum(anchor, others[0], finder.builder)
+    if not others or not all(map(finder.is_constant, others)):
         return False
     if term.operator == "BatchNormalization":
         return finder.rank(anchor) == 2
-    if len(others) != 1:
+    return term.operator == "Mul" and len(others) == 1 and finder.elements(others[0]) == 1
+
+
+def _is_gemm_sum(product: Apply, added: Term, builder: Builder) -> bool:
+    """Whether a product and what is added to it have shapes that one Gemm computes."""
+    shape, other = builder.type(product).shape, builder.type(added).shape
+    if len(shape) != 2 or any(builder.type(operand).rank != 2 for operand in product.args):
         return False
-    if term.operator == "Add":
-        return finder.rank(anchor) == 2 and finder.rank(others[0]) == 1
-    return term.operator == "Mul" and finder.elements(others[0]) == 1
+    rows, columns = shape
+    return other in ((columns,), (1, columns), (rows, 1), (rows, columns))
 
 
 def _filtered(term: Term, group: Collection[Term], finder: UnitFinder) -> Term | None:

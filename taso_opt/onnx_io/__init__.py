@@ -1,5 +1,6 @@
 """The only door to ONNX files: reads, writes and compares models."""
 
+from taso_opt.onnx_io.arrangement import in_written_order
 from taso_opt.onnx_io.blocked import (
     BLOCKED,
     FROM_BLOCKED,
@@ -56,6 +57,7 @@ __all__ = [
     "fill_weights",
     "fold_constant",
     "has_control_flow",
+    "in_written_order",
     "inlined",
     "load_model",
     "may_be_tidied",

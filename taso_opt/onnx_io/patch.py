@@ -9,12 +9,12 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from taso_opt.core.term import Apply, Const, Item, Term, Var
+from taso_opt.onnx_io.arrangement import Arrangement
 from taso_opt.onnx_io.model import Model
-from taso_opt.onnx_io.nodes import constant_terms, node_of, ordered_operands, spelled
-from taso_opt.onnx_io.reuse import Reuse, reused_nodes
+from taso_opt.onnx_io.nodes import node_of, ordered_operands, spelled
 from taso_opt.onnx_io.scopes import all_names, captured_names, rename_captures
 from taso_opt.onnx_io.skeleton import FIRST_IR_WITH_DEFAULTS
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
 PREFIX = "tasoopt_"
@@ -31,30 +31,22 @@ class Patch:
         self._graph = model.proto.graph
         self._output_names = [value.name for value in self._graph.output]
         self._taken = all_names(self._graph)
-        self._constant = constant_terms(outputs)
+        self._arrangement = Arrangement(model, builder, outputs)
         self._fresh = self._fresh_names()
-        self._reused: dict[Term, Reuse] = {}
         self._names: dict[Term, str] = {}
         self._arrays: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._new_tensors: list[TensorProto] = []
         self._nodes: list[NodeProto] = []
 
     def build(self) -> None:
-        """Choose the terms to emit, their order, their names, and emit them."""
-        # 1. Everything that the outputs need; nodes of the file first, in the order of the file.
-        kept = self._reachable_nodes()
-        self._reused = reused_nodes(self._model, self._builder, self._outputs, [node for node, _ in kept])
-        rank = {node: at for at, node in enumerate(self._model.order)}
-        kept = [(rank[node], term) for node, term in self._reachable_nodes()]
-        roots = [term for _, term in sorted(kept, key=lambda entry: entry[0])]
-        ordered = self._in_order([*roots, *self._outputs])
-        # 2. Names: outputs keep theirs, then whatever the original called a value.
+        """Choose the names of the terms and emit them."""
+        # 1. Names: outputs keep theirs, then whatever the original called a value.
         aliases = self._name_outputs()
-        for term in ordered:
+        for term in self._arrangement.terms:
             self._name(term)
-        # 3. Nodes.
+        # 2. Nodes.
         emitted: set[int] = set()
-        for term in ordered:
+        for term in self._arrangement.terms:
             self._emit(term, emitted)
         for output, term in aliases:
             self._nodes.append(helper.make_node("Identity", [self._names[term]], [output], name=next(self._fresh)))
@@ -74,51 +66,6 @@ class Patch:
         if result.ir_version >= FIRST_IR_WITH_DEFAULTS:
             graph.initializer.extend(self._new_tensors)
 
-    def _reachable_nodes(self) -> list[tuple[int, Term]]:
-        """The nodes of the file that the outputs need, each with a term that it yields."""
-        found = ((self._node(term), term) for term in self._in_order(self._outputs))
-        return [(node, term) for node, term in found if node is not None]
-
-    def _node(self, term: Term) -> int | None:
-        """The node of the file that yields a term, be its operands the original ones or not."""
-        origin = self._model.origin.get(term)
-        if origin is not None:
-            return origin.node
-        reuse = self._reuse(term)
-        return None if reuse is None else reuse.node
-
-    def _reuse(self, term: Term) -> Reuse | None:
-        """The node of the file to keep for a term that it yields with other operands than in the file."""
-        whole = term.term if isinstance(term, Item) else term
-        if isinstance(whole, Apply) and whole.operator == OPAQUE:
-            return Reuse(int(str(whole.attribute("node"))), whole.args)
-        return None if whole in self._constant else self._reused.get(whole)
-
-    def _operands(self, term: Term) -> tuple[Term, ...]:
-        """What must stand before a term: the operands of its node, nothing for what is folded."""
-        origin = self._model.origin.get(term)
-        if origin is not None:
-            return () if origin.node is None else self._model.uses[origin.node].operands
-        if term in self._constant:
-            return ()
-        reuse = self._reuse(term)
-        return term.children if reuse is None else reuse.operands
-
-    def _in_order(self, roots: Sequence[Term]) -> list[Term]:
-        """Every term that must be emitted for the roots, operands first."""
-        done: dict[Term, None] = {}
-        for root in roots:
-            stack: list[tuple[Term, Iterator[Term]]] = [(root, iter(self._operands(root)))]
-            while root not in done:
-                term, rest = stack[-1]
-                child = next((operand for operand in rest if operand not in done), None)
-                if child is not None:
-                    stack.append((child, iter(self._operands(child))))
-                    continue
-                done[term] = None
-                stack.pop()
-        return list(done)
-
     def _fresh_names(self) -> Iterator[str]:
         return (name for name in (f"{PREFIX}{number}" for number in count()) if name not in self._taken)
 
@@ -127,7 +74,7 @@ class Patch:
         origin = self._model.origin.get(term)
         if origin is not None:
             return origin.value
-        node = self._node(term)
+        node = self._arrangement.node(term)
         if node is None:
             return None
         index = term.index if isinstance(term, Item) else 0
@@ -151,18 +98,18 @@ class Patch:
 
     def _is_leaf(self, term: Term) -> bool:
         """Whether the name of a term cannot be chosen or no node of the result yields it."""
-        return isinstance(term, Var | Const) or (term in self._constant and term not in self._model.origin)
+        return isinstance(term, Var | Const) or (term in self._arrangement.constant and term not in self._model.origin)
 
     def _name(self, term: Term) -> None:
         """Choose the name of a term, unless it is an output or names only its items."""
-        if term in self._names or (term not in self._constant and len(self._builder.types(term)) != 1):
+        if term in self._names or (term not in self._arrangement.constant and len(self._builder.types(term)) != 1):
             return
         name = self._original_name(term)
         self._names[term] = next(self._fresh) if name is None or name in self._output_names else name
 
     def _emit(self, term: Term, emitted: set[int]) -> None:
         """Add the node that yields a term, unless it is a leaf or the node is there already."""
-        node = self._node(term)
+        node = self._arrangement.node(term)
         if node is not None:
             if node not in emitted:
                 emitted.add(node)
@@ -170,7 +117,7 @@ class Patch:
             return
         if term in self._model.origin:
             return
-        if term in self._constant or isinstance(term, Const):
+        if term in self._arrangement.constant or isinstance(term, Const):
             self._new_tensors.append(numpy_helper.from_array(self._fold(term), self._names[term]))
         elif isinstance(term, Apply):
             self._nodes.append(self._new_node(term))
@@ -180,7 +127,7 @@ class Patch:
         original = self._graph.node[at]
         node = NodeProto()
         node.CopyFrom(original)
-        names = iter([self._names[operand] for operand in self._operands(term)])
+        names = iter([self._names[operand] for operand in self._arrangement.operands(term)])
         node.input[:] = [next(names) if name else "" for name in original.input]
         captures = {old: new for old, new in zip(captured_names(original), names, strict=True) if old != new}
         if captures:
@@ -196,14 +143,14 @@ class Patch:
         result = self._model.uses[at].results[index]
         if term not in self._model.origin:
             result = self._builder.item(term.term, index) if isinstance(term, Item) else term
-        if result in self._names and self._node(result) == at:
+        if result in self._names and self._arrangement.node(result) == at:
             return self._names[result]
         return next(self._fresh) if name in self._output_names else name
 
     def _new_node(self, term: Apply) -> NodeProto:
         call = spelled(self._builder, term, self._model.opset, self._model.number)
         assert call is not None, f"ONNX cannot express {term.operator} at opset {self._model.opset}"
-        call = ordered_operands(self._builder, term, call, self._constant.__contains__)
+        call = ordered_operands(self._builder, term, call, self._arrangement.constant.__contains__)
         if call.output_count == 1:
             outputs = [self._names[term]]
         else:

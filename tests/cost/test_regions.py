@@ -38,15 +38,15 @@ def test_a_sum_before_a_normalization_that_is_used_behind_it_too_is_a_second_res
     rows = op.LayerNormalization(summed, literal(1, "float32"))
     product = op.MatMul(rows, Const("w", TensorType("float32", (8, 8))))
     units = UnitFinder(op).units([op.Add(summed, product)])
-    assert [operators(unit) for unit in units] == [["Add", "LayerNormalization"], ["MatMul"], ["Add"]]
+    assert [operators(unit) for unit in units] == [["Add", "LayerNormalization"], ["Add", "MatMul"]]
     assert set(units[0].roots) == {summed, rows}
 
 
 def test_two_normalizations_with_a_product_between_them_are_apart():
     op = LIBRARY.builder()
     first = normalized(op, Var("x", ROWS))
-    second = normalized(op, op.Add(first, op.MatMul(first, Const("w", TensorType("float32", (8, 8))))))
-    units = UnitFinder(op).units([second])
+    product = op.MatMul(first, Const("w", TensorType("float32", (8, 8))))
+    units = UnitFinder(op).units([normalized(op, op.Mul(first, product))])
     assert [len(unit.members) for unit in units] == [7, 1, 8]
 
 

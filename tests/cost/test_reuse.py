@@ -15,7 +15,9 @@ TIMES = ReadTimes(((1 << 20, 1e-6), (1 << 22, 3e-6), (1 << 24, 2e-6)))
 
 
 def reads(text, size=10):
-    return [Read(Const(name, TensorType("float32", (size,))), size) for name in text]
+    """Reads of weights named by letters, packed for sums as well where the letter is a capital one."""
+    kinds = {True: frozenset({"Add", "MatMul"}), False: frozenset({"MatMul"})}
+    return [Read((Const(name.lower(), TensorType("float32", (size,))), kinds[name.isupper()]), size) for name in text]
 
 
 def test_weights_read_once_lie_as_far_away_as_all_weights_together():
@@ -26,6 +28,11 @@ def test_a_distance_counts_different_weights_once_and_goes_round_from_one_run_to
     assert reuse_distances(reads("abab"), FAR) == [20, 20, 20, 20]
     assert reuse_distances(reads("aabb"), FAR) == [20, 10, 20, 10]
     assert reuse_distances(reads("abbca"), FAR) == [10, 30, 10, 30, 30]
+
+
+def test_weights_of_two_kinds_of_kernels_are_kept_twice():
+    assert reuse_distances(reads("aAaA"), FAR) == [20, 20, 20, 20]
+    assert reuse_distances(reads("aaaa"), FAR) == [10, 10, 10, 10]
 
 
 def test_distances_beyond_the_farthest_are_not_told_apart():
@@ -91,3 +98,18 @@ def test_a_graph_with_weights_for_each_place_costs_more_than_one_that_shares_the
         again = DearFromAfar()
         assert CostModel(op, table, again, opset=17).cost(chain(*"aa")) == pytest.approx(34.0)
         assert (measurer.asked, again.asked) == (1, 0)
+
+
+def test_the_kernels_of_a_graph_read_in_the_order_of_its_file(tmp_path):
+    op = load_specs().builder()
+    near, far = (Const(name, TensorType("float32", (512, 512))) for name in "vw")
+    rows = [Var(f"row{number}", TensorType("float32", (1, 512))) for number in range(4)]
+    products = [op.MatMul(row, weights) for row, weights in zip(rows, (near, far, near, far), strict=True)]
+
+    def cost(*order):
+        model = CostModel(op, table, DearFromAfar(), opset=17, in_order=lambda outputs: [products[at] for at in order])
+        return model.cost(products)
+
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        assert cost(0, 1, 2, 3) == pytest.approx(40.0 - 4 * 2.0)
+        assert cost(0, 2, 1, 3) == pytest.approx(40.0 - 2 * 2.0 - 2 * 3.0)

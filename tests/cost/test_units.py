@@ -1,5 +1,7 @@
 """Units: what the runtime executes as one kernel is one unit, what it folds costs nothing."""
 
+import pytest
+
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
@@ -92,6 +94,32 @@ def test_a_bias_joins_a_matrix_product_of_rank_two_only():
     batched = op.Add(op.MatMul(tensor(Var, "y", 2, 4, 8), w), b)
     assert len(keys(op, [flat])) == 1
     assert len(keys(op, [batched])) == 2
+
+
+@pytest.mark.parametrize("shape", [(6,), (1, 6), (4, 1), (4, 6)])
+def test_what_is_added_joins_a_matrix_product_with_the_activation_behind_it(shape):
+    op = load_specs().builder()
+    product, added = op.MatMul(tensor(Var, "x", 4, 8), tensor(Const, "w", 8, 6)), tensor(Var, "y", *shape)
+    total = op.Add(product, added)
+    assert len(keys(op, [op.Relu(total)])) == 1
+    assert len(keys(op, [op.Tanh(op.Relu(total))])) == 2
+    assert len(keys(op, [op.Relu(op.Add(total, added))])) == 3
+
+
+def test_what_has_another_shape_does_not_join_a_matrix_product_nor_does_an_activation_alone():
+    op = load_specs().builder()
+    product = op.MatMul(tensor(Var, "x", 4, 8), tensor(Const, "w", 8, 6))
+    assert len(keys(op, [op.Relu(product)])) == 2
+    assert len(keys(op, [op.Add(product, tensor(Var, "y", 2, 4, 6))])) == 2
+
+
+def test_a_sum_of_two_products_goes_to_the_one_that_is_computed_last():
+    op = load_specs().builder()
+    x, y = tensor(Var, "x", 4, 8), op.Tanh(tensor(Var, "y", 4, 8))
+    early, late = op.MatMul(x, tensor(Const, "v", 8, 6)), op.MatMul(y, tensor(Const, "w", 8, 6))
+    for total in (op.Add(early, late), op.Add(late, early)):
+        parts = {unit.members for unit in UnitFinder(op).units([total]) if len(unit.members) > 1}
+        assert parts == {frozenset({total, late})}
 
 
 def test_a_transposed_operand_and_a_scalar_factor_join_the_product():

@@ -5,9 +5,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.core.graph import Graph
-from taso_opt.core.term import Const
+from taso_opt.core.term import Apply, Const
 from taso_opt.core.types import TensorType
-from taso_opt.onnx_io import bytes_added, check_fidelity, spellable, write_model
+from taso_opt.onnx_io import bytes_added, check_fidelity, in_written_order, spellable, write_model
 from taso_opt.rewrite.apply import substitute_terms
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -423,3 +423,20 @@ def test_any_part_of_a_graph_may_be_made_anew(read, run, feed_of, respelled, see
         feed = {**feed_of(model), "c": np.array(c)}
         before, after = run(model.proto, feed), run(result, feed)
         assert all(np.allclose(before[name], after[name], rtol=1e-5, atol=1e-6) for name in before)
+
+
+def test_a_rewritten_graph_stays_in_the_order_of_the_file(read):
+    """Also where all that follows the change is new, and a walk from the output would meet the later product first."""
+    text = (
+        HEAD
+        + """g (float[2,3] x) => (float[2,3] y) {
+        a = MatMul(x, v)  b = Tanh(a)  c = MatMul(x, w)  y = Add(c, b)
+    }"""
+    )
+    model = read(text, {"v": (3, 3), "w": (3, 3)})
+    op, x = model.builder, term_of(model, "x")
+    product = op.MatMul(x, op.Mul(term_of(model, "v"), term_of(model, "v")))
+    graph = rewritten(model, {term_of(model, "a"): product})
+    operators = [term.operator for term in in_written_order(model, graph.outputs) if isinstance(term, Apply)]
+    assert [one for one in operators if one != "Mul"] == types_of(write_model(model, graph))
+    assert [one for one in operators if one != "Mul"] == ["MatMul", "Tanh", "MatMul", "Add"]
