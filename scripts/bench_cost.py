@@ -7,6 +7,10 @@ random rewrites of it (one to twelve steps by rules of the library, whether they
 in turns under the runtime's own optimizations. The error is that of the predicted latency; the rank correlation
 (Spearman) says whether the rewrites stand in the right order, which is what a search needs. Rewrites of equal speed
 have no order: where all lie within the noise, the correlation says nothing and stands in brackets.
+
+Costs are stated for the speed that the machine had when their table was begun, as told by a canary (some kernels that
+are timed beside all others). So are the measured times: the canary is timed before and after each batch of rewrites,
+and each rewrite has the original beside it.
 """
 
 import statistics
@@ -134,20 +138,24 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
     model = read_model(path, load_specs(), DIMS.get(name, {}))
     with RuntimeProcess() as process:
         measurer = Measurer(process, RUN, probe(process), weight_bytes(model))
-        cost = CostModel(load_specs().builder(model.bindings), table, measurer, model.opset, model.literal)
+        cost = CostModel.of_model(model, load_specs().builder(model.bindings), table, measurer)
         graphs = list(random_graphs(model, rewrites, seconds))
         for graph in (model.graph.outputs, *graphs):
             cost.cost(graph)
-        points, noises = list[Point](), [1.0]
+        originals, ratios, noises = list[float](), list[float | None](), list[float]()
         for start in range(0, len(graphs), AT_ONCE):
-            batch = graphs[start : start + AT_ONCE]
-            original_ms, times, noise = timed(process, model, batch, path.parent)
-            if not points:
-                points.append(Point(cost.cost(model.graph.outputs) * 1e3, original_ms, ()))
+            before = cost.slowness()
+            original_ms, faster, noise = timed(process, model, graphs[start : start + AT_ONCE], path.parent)
+            originals.append(2 * original_ms / (before + cost.slowness()))
+            ratios += faster
             noises.append(noise)
-            for graph, measured in zip(batch, times, strict=True):
-                if measured is not None:
-                    points.append(Point(cost.cost(graph) * 1e3, measured, added(cost, model.graph.outputs, graph)))
+        if not graphs:
+            return Row(name, (), 1.0)
+        original_ms, outputs = statistics.median(originals), model.graph.outputs
+        points = [Point(cost.cost(outputs) * 1e3, original_ms, ())]
+        for graph, ratio in zip(graphs, ratios, strict=True):
+            if ratio is not None:
+                points.append(Point(cost.cost(graph) * 1e3, original_ms / ratio, added(cost, outputs, graph)))
     return Row(name, tuple(points), statistics.median(noises))
 
 
@@ -168,7 +176,7 @@ def random_graphs(model: Model, count: int, seconds: float) -> Iterator[tuple[Te
 def timed(
     process: RuntimeProcess, model: Model, graphs: Sequence[tuple[Term, ...]], folder: Path
 ) -> tuple[float, list[float | None], float]:
-    """Milliseconds of the original and of each graph, corrected by the control, and the noise of the measurement."""
+    """Milliseconds of the original, how many times as fast each graph is, and the noise of the measurement."""
     feeds = timing_feeds(model.inputs, (), RUN.seed)
     with TemporaryDirectory(dir=folder) as place:
         paths = [Path(place) / f"rewrite{number}.onnx" for number in range(len(graphs))]
@@ -177,9 +185,8 @@ def timed(
             save_atomically(proto, path, original=model.path, durable=False)
         request = CompareLatency(model.path, tuple(paths), feeds, RUN, rounds=20, recreations=2, time_limit_s=20.0)
         found = compare_latency(process, request)
-    original_ms = found.timing(found.original).median_ms
-    times = [original_ms / found.corrected(one) if isinstance(one, Contestant) else None for one in found.candidates]
-    return original_ms, times, found.noise
+    ratios = [found.corrected(one) if isinstance(one, Contestant) else None for one in found.candidates]
+    return found.timing(found.original).median_ms, ratios, found.noise
 
 
 def added(cost: CostModel, before: Sequence[Term], after: Sequence[Term]) -> tuple[str, ...]:
