@@ -102,9 +102,11 @@ class Rewriter:
         """A number that terms have in common whose operators, attributes and types agree some levels down."""
         return self._likeness.number(term)
 
-    def folds_constants(self, term: Term) -> bool:
-        """Whether a direct operand of a term combines constants."""
-        return any(isinstance(child, Apply) and self.is_constant(child) for child in term.children)
+    def folded(self, step: Step) -> list[Apply]:
+        """The direct operands of what a step makes that combine constants, but for those that the term had before."""
+        ((old, new),) = step.replacements
+        combined = [one for one in new.children if isinstance(one, Apply) and self.is_constant(one)]
+        return [one for one in combined if one not in old.children]
 
     def prepares_weights(self, term: Term) -> bool:
         """Whether a direct operand of a term comes from an operator that only weights go through."""

@@ -12,7 +12,7 @@ from typing import Any
 from taso_opt.core.term import Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, live_operators, moves_from
+from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, free_moves, live_operators, moves_from
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.prices import Prices
@@ -50,8 +50,6 @@ LEAST_EXPANSION_S = 5.0
 """A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
 
 Progress = Callable[[Plan, int], None]
-Moves = tuple[Neighbourhood, list[Move], list[Move]]
-"""A graph with its neighbours, the single moves from it and the joint ones."""
 
 
 class BacktrackingSearch:
@@ -76,7 +74,6 @@ class BacktrackingSearch:
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
         self._prices = Prices(cost)
-        self._latest: tuple[tuple[Plan, bool], Moves] | None = None
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
         """Search from a graph; `progress` hears of every expanded graph.
@@ -113,8 +110,7 @@ class BacktrackingSearch:
         """
         plan = original
         for _ in range(MOST_SETTLING):
-            _, single, joint = self._moves(plan, True, expired)
-            free = (move for move in (*joint, *single) if move.is_free)
+            free = free_moves(self._neighbourhood(plan), self._rewriter, self._prices.of, expired)
             best = max(free, key=lambda move: move.saved, default=None)
             settled = None if best is None else self._built(plan, best)
             if settled is None or settled.cost > plan.cost or expired():
@@ -144,20 +140,15 @@ class BacktrackingSearch:
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
             patience.work(self._expand(plan, detour, plan is start, kept, partial(patience.is_beyond, end)))
 
-    def _moves(self, plan: Plan, with_sequences: bool, expired: Expired) -> Moves:
-        """The moves from a graph; those of the graph that was looked at last are known."""
-        if self._latest is not None and self._latest[0] == (plan, with_sequences):
-            return self._latest[1]
+    def _neighbourhood(self, plan: Plan) -> Neighbourhood:
         groups, layouts = self._cost.execution(plan.outputs)
-        here = Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts, self._rewriter.is_constant)
-        bearable = BEARABLE * plan.cost
-        found = here, *moves_from(here, self._rewriter, self._prices.of, with_sequences, bearable, expired)
-        self._latest = (plan, with_sequences), found
-        return found
+        return Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts, self._rewriter.is_constant)
 
     def _expand(self, plan: Plan, detour: float, is_start: bool, kept: Shortlist, expired: Expired) -> int:
         """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
-        here, single, joint = self._moves(plan, plan is kept.best or is_start, expired)
+        here, with_sequences = self._neighbourhood(plan), plan is kept.best or is_start
+        bearable = BEARABLE * plan.cost
+        single, joint = moves_from(here, self._rewriter, self._prices.of, with_sequences, bearable, expired)
         operators = self._operators(plan.outputs)
         if is_start:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.

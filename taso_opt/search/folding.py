@@ -42,22 +42,32 @@ def folding_sequences(
                 yield sequence
 
 
+def laid_bare(terms: Iterable[Term], rewriter: Rewriter) -> Iterator[Sequence]:
+    """Of these, those that begin with the definition of an operator and fold what it lays bare into weights below."""
+    for term in terms:
+        if rewriter.is_defined(term) and not rewriter.is_constant(term):
+            for step in rewriter.rewrites(term):
+                if rewriter.folded(step):
+                    yield from _taken_in(term, step, rewriter)
+
+
 def _from_place(term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
     for step in rewriter.rewrites(term):
         if rewriter.prepares_weights(step.replacements[0][1]):
             yield from _prepared(term, step, only_consumer(term), sums, rewriter)
-        elif rewriter.folds_constants(step.replacements[0][1]):
+        elif rewriter.folded(step):
             taken_in = list(_taken_in(term, step, rewriter)) if rewriter.is_defined(term) else []
             if taken_in or not _only_respells(step, rewriter):
                 yield from taken_in or _continued(term, step, only_consumer, sums, rewriter)
 
 
 def _only_respells(step: Step, rewriter: Rewriter) -> bool:
-    """Whether a step changes no more of weights than their shapes, over the same operands: a scale as a kernel."""
-    ((old, new),) = step.replacements
-    weights = [one for one in new.children if isinstance(one, Apply) and rewriter.is_constant(one)]
-    is_same = all(rewriter.is_constant(one) or one in new.children for one in old.children)
-    return is_same and all(one.operator == "Reshape" and isinstance(one.args[0], Const) for one in weights)
+    """Whether a step changes no more of weights than their shapes: a scale as a kernel, a bias as a sum."""
+    known = step.replacements[0][0].children
+    return all(
+        weights.operator == "Reshape" and (isinstance(weights.args[0], Const) or weights.args[0] in known)
+        for weights in rewriter.folded(step)
+    )
 
 
 def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:

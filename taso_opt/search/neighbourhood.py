@@ -12,7 +12,7 @@ from taso_opt.core.term import Apply, Const, Item, Term, postorder, with_childre
 from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.descent import descents
-from taso_opt.search.folding import folding_sequences
+from taso_opt.search.folding import folding_sequences, laid_bare
 from taso_opt.search.parting import parted
 
 SKETCH_DEPTH = 2
@@ -268,6 +268,18 @@ def moves_from(
     groups = (*_by_rule(gains), gains, *_by_rule(free), *_by_rule(level), *_by_rule(others), *_alike(level))
     joint = dict.fromkeys(move for move in (combined(group, bearable) for group in groups) if move is not None)
     return [move for move, _ in priced], list(joint)
+
+
+def free_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired = lambda: False) -> list[Move]:
+    """What costs nothing and leaves fewer operators: steps, sequences that fold constants, and all of these at once."""
+    steps = (
+        here.with_undone(step, rewriter) for step in takewhile(lambda step: not expired(), rewriter.steps(here.terms))
+    )
+    sequences = laid_bare(takewhile(lambda term: not expired(), here.terms), rewriter)
+    changes = [here.local_change(*sequence) for sequence in (*steps, *sequences)]
+    free = [(move, change) for move, change in _priced(changes, price) if move.is_free]
+    joint = [combined(group) for group in (free, *_by_rule(free))]
+    return [*(move for move in joint if move is not None), *(move for move, _ in free)]
 
 
 def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:

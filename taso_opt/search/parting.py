@@ -65,7 +65,7 @@ def fold(part: Term, rewriter: Rewriter) -> Step | None:
     skipped = {below for operand in live for below in operand.children}
     for step in rewriter.rewrites(part):
         new = step.replacements[0][1]
-        if rewriter.folds_constants(new) and not skipped.isdisjoint(new.children):
+        if rewriter.folded(step) and not skipped.isdisjoint(new.children):
             return step
     return None
 

@@ -11,7 +11,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search import folding as folds
 from taso_opt.search.folding import folding_sequences
-from taso_opt.search.neighbourhood import Neighbourhood, moves_from
+from taso_opt.search.neighbourhood import TRACE, Neighbourhood, free_moves, moves_from
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
@@ -121,6 +121,28 @@ def test_a_scale_that_a_step_lays_bare_folds_into_the_weight_below(op):
     wanted = op.Add(folded, op.Sub(shift, op.Mul(mean, factor)))
     found = folding(op, whole, COLUMNS, SCALE)
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
+
+
+def test_all_that_costs_nothing_is_one_move_and_what_does_not_is_none(op):
+    products = [op.MatMul(tensor(Var, f"x{at}", 16, 8), tensor(Const, "w", 8, 8)) for at in range(3)]
+    outputs = (*(op.Mul(product, tensor(Const, "s", 8)) for product in products), op.Relu(products[0]))
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (SCALE, SPELL))))
+    here = Neighbourhood(outputs, is_constant=rewriter.is_constant)
+    free = free_moves(here, rewriter, lambda changes, _: [-TRACE * change.saved for change in changes])
+    scaled = [{old for old, _ in move.replacements} for move in free]
+    assert sorted(map(len, scaled)) == [1, 1, 2, 2]  # that of the product that is used otherwise too saves nothing
+    assert all(roots <= set(outputs[1:3]) for roots in scaled)
+
+
+def test_weights_that_were_combined_before_are_not_folded_by_a_step_that_keeps_them(op):
+    x, weights = tensor(Var, "x", 16, 8), op.Mul(tensor(Const, "w", 8, 8), tensor(Const, "s", 8))
+    once = "MatMul(Relu(Relu(x)), y) = MatMul(Relu(x), y) where x[*b, m, k], y[k, n]"
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (once, SCALE))))
+    steps = rewriter.rewrites(op.MatMul(op.Relu(op.Relu(x)), weights))
+    (kept,) = (step for step in steps if step.replacements[0][1] is op.MatMul(op.Relu(x), weights))
+    (folding_step,) = rewriter.rewrites(op.Mul(op.MatMul(x, weights), tensor(Const, "t", 8)))
+    assert rewriter.folded(kept) == []
+    assert rewriter.folded(folding_step) == [op.Mul(weights, tensor(Const, "t", 8))]
 
 
 def test_an_enlarged_kernel_meets_another_one_in_a_longer_sum(op):
