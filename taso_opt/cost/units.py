@@ -2,11 +2,11 @@
 
 The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a sum and the
 activation behind it or a batch normalization into a matrix product of rank 2, and a scalar factor or a transposition
-into any matrix product. A unit is
-such a group, a region of light operators that the runtime may fuse as a whole (see `regions`), or a single operator;
-its cost is measured as a small model under all optimizations, so that a fusion that the runtime does not make after all
-costs what its parts cost. Constant scales and shifts of the channels that a convolution gives, batch normalizations
-among them, go into its filters and its bias, in each runtime: units that differ in these alone have one key.
+into any matrix product. A unit is such a group, a region of light operators that the runtime may fuse as a whole (see
+`regions`), or a single operator; its cost is measured as a small model under all optimizations, so that a fusion that
+the runtime does not make after all costs what its parts cost. Constant scales and shifts of the channels that a
+convolution gives, batch normalizations among them, go into its filters and its bias, in each runtime: units that differ
+in these alone have one key.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class UnitFinder:
         anchor = _anchor(group)
         if anchor is None:
             return 0
-        return self.elements(anchor.args[1]) or 0 if anchor.operator == "Conv" else self.depth_of(operand)
+        return (self.elements(anchor.args[1]) or 0) if anchor.operator == "Conv" else self.depth_of(operand)
 
     def _unit(self, members: Sequence[Term], uses: Mapping[Term, int]) -> Unit:
         inside = Counter(operand for member in members for operand in member.children)

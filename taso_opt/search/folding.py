@@ -43,7 +43,7 @@ def folding_sequences(
 
 
 def laid_bare(terms: Iterable[Term], rewriter: Rewriter) -> Iterator[Sequence]:
-    """Of these, those that begin with the definition of an operator and fold what it lays bare into weights below."""
+    """The sequences that begin with the definition of an operator and fold what it lays bare into weights below."""
     for term in terms:
         if rewriter.is_defined(term) and not rewriter.is_constant(term):
             for step in rewriter.rewrites(term):
