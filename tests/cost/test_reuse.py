@@ -1,12 +1,15 @@
 """Reading weights costs by how many other weights were read since: distances, times, and what they add to a graph."""
 
+import numpy as np
 import pytest
+from onnx import numpy_helper, parser
 
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable
 from taso_opt.cost.measure import READ_DISTANCES, read_key
 from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds, reuse_distances
+from taso_opt.onnx_io import read_model
 from taso_opt.spec import load_specs
 
 FAR = 1 << 40
@@ -113,3 +116,33 @@ def test_the_kernels_of_a_graph_read_in_the_order_of_its_file(tmp_path):
     with CostTable(tmp_path / "costs.sqlite") as table:
         assert cost(0, 1, 2, 3) == pytest.approx(40.0 - 4 * 2.0)
         assert cost(0, 2, 1, 3) == pytest.approx(40.0 - 2 * 2.0 - 2 * 3.0)
+
+
+def test_weights_that_two_kinds_of_kernels_read_are_kept_twice_at_run_time(tmp_path):
+    op = load_specs().builder()
+    weights, bias = Const("w", TensorType("float32", (512, 512))), Const("b", TensorType("float32", (512,)))
+    rows = [Var(f"row{number}", TensorType("float32", (1, 512))) for number in range(2)]
+    alike = [op.Relu(op.Add(op.MatMul(row, weights), bias)) for row in rows]
+    unlike = [alike[0], op.MatMul(rows[1], weights)]
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        assert CostModel(op, table, DearFromAfar(), opset=17).cost(alike) == pytest.approx(20.0 - 2 * 3.0)
+        assert CostModel(op, table, DearFromAfar(), opset=17).cost(unlike) == pytest.approx(20.0 - 2 * 2.0)
+
+
+def test_the_costs_of_a_model_are_for_the_order_of_its_file(tmp_path):
+    """Where two weights are read in turn, but a walk from the outputs would meet both reads of each in a row."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,512] x) => (float[1,512] y, float[1,512] z) {
+        a = MatMul(x, v)  b = MatMul(x, w)  y = MatMul(a, v)  z = MatMul(b, w)
+    }"""
+    proto, generator = parser.parse_model(text), np.random.default_rng(1)
+    for name in "vw":
+        value = generator.standard_normal((512, 512)).astype(np.float32)
+        proto.graph.initializer.append(numpy_helper.from_array(value, name))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    model = read_model(path, load_specs())
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        of_file = CostModel.of_model(model, model.builder, table, DearFromAfar())
+        of_walk = CostModel(model.builder, table, DearFromAfar(), model.opset)
+        assert of_file.cost(model.graph.outputs) == pytest.approx(40.0 - 4 * 2.0)
+        assert of_walk.cost(model.graph.outputs) == pytest.approx(40.0 - 2 * 2.0 - 2 * 3.0)

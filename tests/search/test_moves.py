@@ -123,6 +123,32 @@ def test_a_scale_that_a_step_lays_bare_folds_into_the_weight_below(op):
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
 
 
+def test_a_normalization_behind_a_convolution_is_folded_where_that_costs_nothing(op):
+    factor, shift = "Div(s, Sqrt(Add(v, e)))", "Reshape({}; shape=(c, 1, 1))"
+    defined = (
+        f"BatchNormalization(x, s, b, m, v, e) = Add(Mul(x, {shift.format(factor)}), "
+        f"{shift.format(f'Sub(b, Mul(m, {factor}))')}) where x[n, c, h, w], s[c], b[c], m[c], v[c], e[]"
+    )
+    scaled = (
+        f"Mul(Conv(x, y; {ONE}), Reshape(s; shape=(m, 1, 1))) = Conv(x, Mul(y, Reshape(s; shape=(m, 1, 1, 1))); {ONE}) "
+        "where x[n, c, h, w], y[m, c, i, j], s[m]"
+    )
+    shifted = (
+        f"Add(Conv(x, y; {ONE}), Reshape(b; shape=(m, 1, 1))) = Conv(x, y, b; {ONE}) "
+        "where x[n, c, h, w], y[m, c, i, j], b[m]"
+    )
+    image, filters = tensor(Var, "x", 1, 4, 8, 8), tensor(Const, "f", 4, 4, 3, 3)
+    convolution = op.Conv(image, filters, strides=(1, 1), pads=(1,) * 4, dilations=(1, 1), group=1)
+    statistics = (*(tensor(Const, name, 4) for name in "sbmv"), tensor(Const, "e"))
+    outputs = (op.Relu(op.BatchNormalization(convolution, *statistics)),)
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (defined, scaled, shifted))))
+    here = Neighbourhood(outputs, is_constant=rewriter.is_constant)
+    free = free_moves(here, rewriter, lambda changes, _: [-TRACE * change.saved for change in changes])
+    (folded,) = {new for move in free for _, new in move.replacements}
+    assert folded.operator == "Conv" and folded.args[0] is image
+    assert all(rewriter.is_constant(weights) for weights in folded.args[1:]) and len(folded.args) == 3
+
+
 def test_all_that_costs_nothing_is_one_move_and_what_does_not_is_none(op):
     products = [op.MatMul(tensor(Var, f"x{at}", 16, 8), tensor(Const, "w", 8, 8)) for at in range(3)]
     outputs = (*(op.Mul(product, tensor(Const, "s", 8)) for product in products), op.Relu(products[0]))
