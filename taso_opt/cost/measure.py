@@ -14,7 +14,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import ceil, prod
 
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Term, Var
@@ -72,7 +72,7 @@ LARGEST_UNIT = 1 << 30
 """Bytes that a unit may take to be measured: what is larger costs infinity, but for what the original has of it."""
 
 BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
-"""Of one core, by their order of magnitude; only for units that cannot be measured, whose sizes may be absurd."""
+"""Of one core, by their order of magnitude; units that cannot be measured may have absurd sizes."""
 
 NEAREST_CACHE = 1 << 16
 """Bytes of weights that are near wherever they were before."""
@@ -227,7 +227,10 @@ class Measurer:
     def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
         if not self._shows_parts:
             return _Prepared(unit.key)
-        return replace(self._alone(unit, builder, finder, opset), part=CORE, waits=False)
+        alone = self._alone(unit, builder, finder, opset)
+        copies = max(alone.copies, _in_a_row(unit, builder))
+        weights = alone.weight_bytes // alone.copies * copies
+        return replace(alone, part=CORE, waits=False, copies=copies, weight_bytes=weights)
 
     def _conversion(self, unit: Unit, builder: Builder) -> _Prepared:
         """A conversion that the runtime does not make, since the convolutions read the other layout, costs nothing."""
@@ -305,6 +308,19 @@ def working_set(weight_bytes: int) -> int:
     wanted = min(max(weight_bytes, SMALLEST_WORKING_SET), LARGEST_WORKING_SET)
     power = 1 << (wanted.bit_length() - 1)
     return min((power, power * 5 // 4, power * 3 // 2, power * 7 // 4, power * 2), key=lambda size: abs(size - wanted))
+
+
+def _in_a_row(unit: Unit, builder: Builder) -> int:
+    """How many copies of a convolution that adds to an operand come in a row.
+
+    Inside of a network its result is written over that operand; here the first copy has to move it, which may take
+    longer than the convolution: the others together make that little.
+    """
+    sums = (member for member in unit.members if isinstance(member, Apply) and member.operator == "Add")
+    if not unit.has_convolution or not any(operand in unit.inputs for one in sums for operand in one.args):
+        return 1
+    moving_s = sum(_bytes(builder.type(root)) for root in unit.roots) / BYTES_A_SECOND
+    return min(MOST_COPIES, ceil(MOST_COPIES * moving_s * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder)))
 
 
 def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:

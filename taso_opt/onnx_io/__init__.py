@@ -10,11 +10,12 @@ from taso_opt.onnx_io.blocked import (
     cut_to_conversions,
     cut_to_core,
     cut_to_used,
+    overwritten,
     put_before_users,
     put_between_convolutions,
 )
 from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
-from taso_opt.onnx_io.copies import repeat
+from taso_opt.onnx_io.copies import chain, repeat
 from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
 from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
@@ -51,6 +52,7 @@ __all__ = [
     "copy_unchanged",
     "cut_out",
     "cut_to_conversions",
+    "chain",
     "cut_to_core",
     "cut_to_used",
     "deciding_values",
@@ -68,6 +70,7 @@ __all__ = [
     "put_before_users",
     "put_between_convolutions",
     "read_model",
+    "overwritten",
     "repeat",
     "rounds_to_integers",
     "save_atomically",

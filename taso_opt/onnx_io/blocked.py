@@ -18,6 +18,9 @@ TO_BLOCKED, FROM_BLOCKED = "ReorderInput", "ReorderOutput"
 """The runtime's operators that convert between layouts."""
 
 DOMAIN = "com.microsoft.nchwc"
+ADDED_TO = 3
+"""The place among the inputs of the runtime's convolutions of what their result is added to."""
+
 INNER_CHANNELS = 16
 """How many channels a convolution has on its other side: as many as every blocked layout divides."""
 
@@ -80,6 +83,19 @@ def cut_to_core(lowered: ModelProto, inputs: Sequence[str], outputs: Sequence[st
     gives = "".join(PLAIN if end == name else BLOCKED for name, end in zip(found, ends, strict=True))
     graph.reduce(nodes, starts, ends)
     return f"{reads}>{gives}"
+
+
+def overwritten(core: ModelProto) -> tuple[str, str] | None:
+    """The input of a core that a convolution adds its result to, and that result; None where none does so.
+
+    Inside of a network the runtime writes such a result over that operand.
+    """
+    given, wanted = ([value.name for value in values] for values in (core.graph.input, core.graph.output))
+    for node in core.graph.node:
+        adds = node.domain == DOMAIN and node.op_type == "Conv" and len(node.input) > ADDED_TO
+        if adds and node.input[ADDED_TO] in given and wanted == list(node.output):
+            return node.input[ADDED_TO], node.output[0]
+    return None
 
 
 def conversion_model(shape: Sequence[int], to_blocked: bool) -> bytes:

@@ -1,8 +1,13 @@
-"""Puts independent copies of a model into one, so that one run takes long enough to be timed."""
+"""Puts copies of a model into one, so that one run takes long enough to be timed."""
 
 from __future__ import annotations
 
-from onnx import GraphProto, ModelProto
+from itertools import pairwise
+
+from onnx import GraphProto, ModelProto, TensorProto, helper
+
+SHAPE = "shape"
+"""The only output of a chain of copies."""
 
 
 def repeat(model: ModelProto, copies: int) -> None:
@@ -14,6 +19,26 @@ def repeat(model: ModelProto, copies: int) -> None:
     first.CopyFrom(model.graph)
     for copy in range(1, copies):
         model.graph.MergeFrom(_renamed(first, f"_copy{copy}"))
+
+
+def chain(model: ModelProto, copies: int, operand: str, result: str) -> None:
+    """Make of a model, in place, so many copies in a row: each has the result of the one before for an operand.
+
+    The operand is an input and the result the only output, of the same shape. Nobody is given a result: so a runtime
+    may write each over its operand, but for that of the first copy, which is the caller's. Names are as `repeat` has
+    them.
+    """
+    repeat(model, copies)
+    graph = model.graph
+    results = [value.name for value in graph.output]
+    before = {operand + this.removeprefix(result): last for last, this in pairwise(results)}
+    inputs = [value for value in graph.input if value.name not in before]
+    for node in graph.node:
+        node.input[:] = [before.get(name, name) for name in node.input]
+    graph.node.append(helper.make_node("Shape", [results[-1]], [SHAPE], name=SHAPE))
+    del graph.input[:], graph.output[:]
+    graph.input.extend(inputs)
+    graph.output.append(helper.make_tensor_value_info(SHAPE, TensorProto.INT64, None))
 
 
 def _renamed(graph: GraphProto, suffix: str) -> GraphProto:

@@ -14,10 +14,12 @@ from pathlib import Path
 from taso_opt.onnx_io import (
     BLOCKED,
     ModelProto,
+    chain,
     cut_to_conversions,
     cut_to_core,
     cut_to_used,
     fill_weights,
+    overwritten,
     put_before_users,
     put_between_convolutions,
     repeat,
@@ -54,8 +56,17 @@ def part_of(item: MeasureItem, optimization: str, settings: RunSettings, path: P
         layouts = _lower_and_cut(model, item.part, settings, path)
         if layouts is None:
             return None
-        repeat(model, item.copies)
+        _repeat_lowered(model, item.copies)
         return Part(model.SerializeToString(), "none", layouts)
+
+
+def _repeat_lowered(model: ModelProto, copies: int) -> None:
+    """Copies side by side; where a kernel adds to an operand, in a row, so that it may be written over."""
+    added = overwritten(model)
+    if added is None:
+        repeat(model, copies)
+    else:
+        chain(model, copies, *added)
 
 
 def _lower_and_cut(model: ModelProto, part: str, settings: RunSettings, path: Path) -> str | None:

@@ -276,8 +276,9 @@ def free_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired:
         here.with_undone(step, rewriter) for step in takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     )
     sequences = laid_bare(takewhile(lambda term: not expired(), here.terms), rewriter)
-    changes = [here.local_change(*sequence) for sequence in (*steps, *sequences)]
-    free = [(move, change) for move, change in _priced(changes, price) if move.is_free]
+    changes = (here.local_change(*sequence) for sequence in (*steps, *sequences))
+    priced = _priced([change for change in changes if change.saved > 0], price)
+    free = [(move, change) for move, change in priced if move.is_free]
     joint = [combined(group) for group in (free, *_by_rule(free))]
     return [*(move for move in joint if move is not None), *(move for move, _ in free)]
 

@@ -8,7 +8,8 @@ from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
 from taso_opt.cost.measure import working_set
-from taso_opt.runtime import RunSettings, RuntimeProcess, probe
+from taso_opt.cost.units import UnitFinder
+from taso_opt.runtime import Absent, RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.spec import load_specs
 
 
@@ -134,3 +135,25 @@ def test_kernels_in_which_two_graphs_differ_are_measured_again_once_and_of_two_f
     known = CostModel(op, table, measurer, opset=17)
     assert known.measure_again(first, second) == 0.0  # what comes from the table is taken as it is
     assert (len(measurer.asked), known.cost(first)) == (5, 3.0)
+
+
+def test_what_is_added_to_is_moved_once_for_as_many_convolutions_as_make_that_little(monkeypatch):
+    op, asked = load_specs().builder(), {}
+
+    def convolution(channels, size=28):
+        kernel, image = tensor(Const, "w", 256, channels, 1, 1), tensor(Var, "x", 1, channels, size, size)
+        return op.Conv(image, kernel, dilations=(1, 1), group=1, pads=(0,) * 4, strides=(1, 1))
+
+    def heard(process, items, run, plan, beside):
+        asked.update({item.key: item.copies for item in items})
+        return {item.key: Absent() for item in items}
+
+    monkeypatch.setattr("taso_opt.cost.measure.measure_many", heard)
+    info = RuntimeInfo("onnxruntime", "1.32.0", ("CPUExecutionProvider",))
+    measurer, finder = Measurer(None, RunSettings(), info, weight_bytes=0), UnitFinder(op)
+    other = tensor(Var, "y", 1, 256, 28, 28)
+    sums = [op.Add(convolution(channels), other) for channels in (4, 64, 2048)]
+    units = [finder.units([output])[0] for output in (*sums, convolution(256))]
+    measurer.measure_cores(units, op, finder, 17)
+    light, middle, heavy, alone = (asked[unit.key] for unit in units)
+    assert light > middle > heavy == alone == 1

@@ -1,10 +1,10 @@
-"""Independent copies of a model in one."""
+"""Copies of a model in one: side by side, and in a row."""
 
 import numpy as np
 import onnxruntime as ort
-from onnx import checker, numpy_helper, parser
+from onnx import TensorProto, checker, helper, numpy_helper, parser
 
-from taso_opt.onnx_io import repeat
+from taso_opt.onnx_io import chain, repeat
 
 GRAPH = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2,3] x) => (float[2,4] y, float[2,4] z) { m = MatMul(x, w)  y = Clip(m, , most)  z = Exp(m) }"""
@@ -39,3 +39,21 @@ def test_one_copy_is_the_model_itself():
     once = model()
     repeat(once, 1)
     assert once == model()
+
+
+def test_copies_in_a_row_each_take_the_result_of_the_one_before():
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,3] x, float[2,4] z) => (float[2,4] y) { m = MatMul(x, w)  y = Sub(m, z) }"""
+    made = parser.parse_model(text)
+    weights = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
+    made.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    chain(made, 3, "z", "y")
+    names = [value.name for value in made.graph.input]
+    assert names[:2] == ["x", "z"] and len(names) == 4
+    x, z, second, third = (np.random.default_rng(at).random((2, 4 if at == 1 else 3), np.float32) for at in range(4))
+    feed = dict(zip(names, (x, z, second, third), strict=True))
+    assert [output.tolist() for output in run(made, feed)] == [[2, 4]]
+    last = made.graph.node[-1].input[0]
+    made.graph.output.append(helper.make_tensor_value_info(last, TensorProto.FLOAT, [2, 4]))
+    expected = third @ weights - (second @ weights - (x @ weights - z))
+    assert np.allclose(run(made, feed)[1], expected, rtol=1e-5, atol=1e-6)

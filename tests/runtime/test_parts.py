@@ -17,18 +17,16 @@ g (float[4,64] x) => (float[4,64] y)
   bent = Tanh(scaled)  up = Add(bent, one)  halved = Mul(x, half)  y = Mul(halved, up) }"""
 
 
-def convolved(weights: bool) -> bytes:
-    """The exponential of the activated convolution of an image; without weights it is hollow."""
+def convolved(weights: bool, added: bool = False) -> bytes:
+    """The exponential of the activated convolution of an image, or the sum of both; without weights it is hollow."""
     filters = numpy_helper.from_array(np.full((32, 32, 3, 3), 0.01, np.float32), "w")
     if not weights:
         filters.ClearField("raw_data")
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["c"], ["r"]),
-        helper.make_node("Exp", ["r"], ["y"]),
-    ]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, IMAGE) for name in "xy")
-    graph = helper.make_graph(nodes, "convolved", [x], [y], [filters])
+    convolution = helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1])
+    activated = [helper.make_node("Relu", ["c"], ["r"]), helper.make_node("Exp", ["r"], ["y"])]
+    nodes = [convolution, *([helper.make_node("Add", ["c", "z"], ["y"])] if added else activated)]
+    x, y, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, IMAGE) for name in "xyz")
+    graph = helper.make_graph(nodes, "convolved", [x, z] if added else [x], [y], [filters])
     opsets = [helper.make_opsetid("", 13)]
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
 
@@ -86,6 +84,20 @@ def test_a_core_stands_without_the_convolutions_around_it(tmp_path):
     twice = part(convolved(weights=False), path, CORE, copies=2, weight_bytes=1)
     assert twice is not None and twice.layouts == found.layouts
     assert len(ModelProto.FromString(twice.model).graph.node) == 2 * len(graph.node)
+
+
+def test_copies_of_a_core_that_adds_to_an_operand_come_in_a_row(tmp_path):
+    path = tmp_path / "lowered.onnx"
+    if not has_blocked_convolutions(path):
+        pytest.skip("the runtime has no blocked convolutions for this processor")
+    found = part(convolved(weights=False, added=True), path, CORE, copies=3, weight_bytes=1)
+    assert found is not None and found.layouts == "bb>b"
+    graph = ModelProto.FromString(found.model).graph
+    assert [node.op_type for node in graph.node] == ["Conv", "Conv", "Conv", "Shape"]
+    first, *others = (node for node in graph.node if node.op_type == "Conv")
+    assert first.input[3] in [value.name for value in graph.input]
+    assert [node.input[3] for node in others] == [node.output[0] for node in (first, *others[:-1])]
+    assert len(graph.input) == 1 + 3
 
 
 def test_conversions_stand_alone_and_there_may_be_none(tmp_path):
