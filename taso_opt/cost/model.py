@@ -135,11 +135,13 @@ class CostModel:
         kernels = self._measured(outputs, boundary)
         alone = sum(self._known[unit.key] for unit in kernels)
         reading = [] if boundary else [unit for unit in kernels if self._reads(unit)]
-        if not reading:
-            return alone
-        place = {term: at for at, term in enumerate(self._in_order(outputs))}
-        reading.sort(key=lambda unit: max(place[root] for root in unit.roots))
         reads = [read for unit in reading for read in self._reads(unit)]
+        if not reads:
+            return alone
+        if len({read.weights for read in reads}) < len(reads):  # else each lies as far away as all together are large
+            place = {term: at for at, term in enumerate(self._in_order(outputs))}
+            reading.sort(key=lambda unit: max(place[root] for root in unit.roots))
+            reads = [read for unit in reading for read in self._reads(unit)]
         bounds = READ_DISTANCES[0], READ_DISTANCES[-1]
         return alone + excess_seconds(reads, self._measurer.working_set, bounds, self._times_of_reads)
 

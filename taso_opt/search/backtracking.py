@@ -162,7 +162,7 @@ class BacktrackingSearch:
         for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, pardoned)
-        return len(here.terms) + len(single) + len(joint)
+        return here.size + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
         return cost >= self._alpha * best.cost

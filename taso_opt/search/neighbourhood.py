@@ -116,6 +116,12 @@ class Neighbourhood:
             for child in term.children:
                 self._users[child].add(term)
 
+    @property
+    def size(self) -> int:
+        """How many terms are computed when the model runs or are operands of these; what weights are made of is not."""
+        live = [term for term in self.terms if not self._is_constant(term)]
+        return len({*live, *(child for term in live for child in term.children)})
+
     def only_consumer(self, term: Term) -> Term | None:
         """The one term that uses `term`, None when several do or an output is it."""
         return next(iter(self._users[term]), None) if self._uses[term] == 1 else None

@@ -181,6 +181,14 @@ def test_an_enlarged_kernel_meets_another_one_in_a_longer_sum(op):
     assert ((whole, op.Add(merged, between)),) in [replacements for _, replacements in found]
 
 
+def test_the_size_of_a_graph_does_not_grow_with_what_its_weights_are_made_of(op):
+    x, parts = tensor(Var, "x", 16, 8), [tensor(Const, f"w{at}", 8, 2) for at in range(4)]
+    plain, joined = op.MatMul(x, tensor(Const, "w", 8, 8)), op.MatMul(x, op.Concat(*parts, axis=-1))
+    is_constant = Rewriter(op, RuleSet(())).is_constant
+    sizes = [Neighbourhood((op.Relu(one),), is_constant=is_constant).size for one in (plain, joined)]
+    assert sizes == [4, 4]
+
+
 def test_what_is_computed_before_a_model_runs_counts_for_nothing(op):
     product = op.MatMul(op.MatMul(tensor(Var, "x", 16, 8), tensor(Const, "a", 8, 4)), tensor(Const, "b", 4, 8))
     rewriter = Rewriter(op, RuleSet((parse_rule(ASSOCIATE, op),)))
