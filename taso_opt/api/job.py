@@ -21,6 +21,7 @@ class Job:
     `source` is the user's file as it was read, and `model` what is searched: the same, or the source cleaned up by the
     `passes`, which say in a sentence each what they did. What is said of the original is about the source.
     `remarks` are warnings of what came before the search.
+    `budget` is the time for the search in seconds.
     `deadline`, by the monotonic clock, is when nothing more is begun that is there for certainty alone.
     `obstacle` says why the whole model cannot run here, "" where it can: its rewritten parts are then checked alone.
     """
@@ -35,6 +36,7 @@ class Job:
     info: RuntimeInfo
     run: RunSettings
     tell: Progress
+    budget: float
     deadline: float
     obstacle: str = ""
     passes: tuple[str, ...] = ()

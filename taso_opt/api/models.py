@@ -47,7 +47,7 @@ def optimize(
     device: str = "auto",
     runtime: str = ONNXRUNTIME,
     threads: int = 1,
-    budget: float = 40.0,
+    budget: float | None = None,
     alpha: float = 1.05,
     objective: str = "latency",
     memory_limit: int | None = None,
@@ -68,8 +68,9 @@ def optimize(
     the `runtime` (onnxruntime or openvino) in which the result is to be faster; for symbolic dims the sizes in `dims`;
     for the check and the timing the arrays in `inputs` by name, random ones of the `seed` for what is not there.
 
-    The search takes at most `budget` seconds and passes through graphs up to `alpha`
-    times as costly as the best. `objective` says what is to be small, within `memory_limit` bytes and with at most
+    The search takes at most `budget` seconds (40 for models of up to a thousand operators, more for larger ones) and
+    passes through graphs up to `alpha` times as costly as the best. `objective` says what is to be small, within
+    `memory_limit` bytes and with at most
     `max_size_growth` per cent of bytes added to the weights; `allow_slower` writes what is better by another objective
     even if it is slower. With `dry_run` it ends with the search. `progress` takes each line that says what is
     being done; without it they go to the log.

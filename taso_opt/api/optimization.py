@@ -23,7 +23,7 @@ from taso_opt.api.session import (
     usable_rules,
     versions,
 )
-from taso_opt.api.settings import OptimizeSettings, goal_of
+from taso_opt.api.settings import OptimizeSettings, goal_of, usual_budget
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
@@ -88,12 +88,14 @@ def optimize_file(
         check_output(output, path, chosen.force)
     tell("reading the model")
     read = read_model(path, load_specs(), chosen.bindings[0])
+    budget = usual_budget(len(read.proto.graph.node)) if chosen.budget is None else chosen.budget
+    chosen = replace(chosen, budget=budget)
     samples = read_samples(chosen.inputs, read.inputs)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
         info, run = running(runtime, chosen)
         require_loadable(read, info)
-        deadline, hindrance = started + chosen.budget + FINALS_S, obstacle(read, runtime, run)
-        job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, deadline, hindrance)
+        deadline, hindrance = started + budget + FINALS_S, obstacle(read, runtime, run)
+        job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, budget, deadline, hindrance)
         job = with_tidied_model(job)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, costs = search(job)
@@ -110,7 +112,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     model, settings = job.model, job.settings
     allowed = usable_rules(settings.rules, settings.fp_class)
     bound = load_specs().builder(model.bindings)
-    end = time.monotonic() + settings.budget
+    end = time.monotonic() + job.budget
 
     def report(best: Plan, expanded: int) -> None:
         left = max(0.0, end - time.monotonic())

@@ -14,12 +14,17 @@ from taso_opt.runtime import ONNXRUNTIME
 Sizes = int | Sequence[int]
 
 
+LEAST_BUDGET, FURTHER_BUDGET, MOST_BUDGET = 40.0, 15.0, 120.0
+MANY_OPERATORS = 1000
+
+
 @dataclass(frozen=True)
 class OptimizeSettings:
     """What `tasoopt optimize` can be told; the fields are its options.
 
     Of several sizes for a dim the first is for costs and measurements, and the outputs are compared at every one.
-    `memory_limit` is in bytes, `max_size_growth` in per cent of the bytes of the model's weights.
+    `memory_limit` is in bytes, `max_size_growth` in per cent of the bytes of the model's weights. Without a `budget` in
+    seconds it is the usual one.
     """
 
     output: Path | None = None
@@ -28,7 +33,7 @@ class OptimizeSettings:
     device: str = "auto"
     runtime: str = ONNXRUNTIME
     threads: int = 1
-    budget: float = 40.0
+    budget: float | None = None
     alpha: float = 1.05
     objective: str = "latency"
     memory_limit: int | None = None
@@ -50,6 +55,12 @@ class OptimizeSettings:
     def described(self) -> dict[str, object]:
         """The settings as a report shows them."""
         return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+
+def usual_budget(operators: int) -> float:
+    """The seconds for the search of a model of so many operators: 40 up to a thousand, 15 for each thousand beyond."""
+    beyond = max(0, operators - MANY_OPERATORS) / MANY_OPERATORS
+    return min(LEAST_BUDGET + FURTHER_BUDGET * beyond, MOST_BUDGET)
 
 
 def goal_of(settings: OptimizeSettings) -> Goal:

@@ -18,7 +18,7 @@ DEVICE = "Where the model runs; auto: what `tasoopt doctor` names."
 RUNTIME = "What runs the model where it is used: costs and speed are measured there."
 THREADS = "Threads of the runtime; 0: its own choice."
 SEED = "Seed of the random inputs."
-BUDGET = "Time for the search."
+BUDGET = "Time for the search [40; 15 more for each thousand operators beyond a thousand]."
 OBJECTIVE = "latency, flops, memory, launches or weights, or a mix such as latency=1,memory=0.1."
 MEMORY_LIMIT = "The most memory, as estimated, such as 64MB."
 SIZE_GROWTH = "The most bytes of weights to add, such as 10%."
@@ -83,7 +83,7 @@ def read_percent(context: click.Context, option: click.Parameter, value: str | N
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
 @click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
-@click.option("--budget", type=click.FloatRange(0.1), default=40.0, show_default=True, metavar="SECONDS", help=BUDGET)
+@click.option("--budget", type=click.FloatRange(0.1), metavar="SECONDS", help=BUDGET)
 @click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, metavar="A", help=ALPHA)
 @click.option("--objective", default="latency", show_default=True, help=OBJECTIVE)
 @click.option("--memory-limit", metavar="SIZE", callback=read_size, help=MEMORY_LIMIT)

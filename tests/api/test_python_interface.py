@@ -16,6 +16,7 @@ from rich.console import Console
 
 import taso_opt
 from sample_reports import SAMPLES
+from taso_opt.api.settings import usual_budget
 from taso_opt.errors import InvalidInputError, RuleError, UsageError
 from taso_opt.verify.verdict import Proved, Refuted
 
@@ -89,6 +90,16 @@ def test_nothing_is_printed_and_progress_is_logged(chain, capfd, caplog):
     assert result.model == chain
     assert capfd.readouterr() == ("", "")
     assert "reading the model" in caplog.messages
+
+
+@pytest.mark.parametrize(("operators", "seconds"), [(1, 40), (1000, 40), (2000, 55), (3000, 70), (10**6, 120)])
+def test_larger_models_are_searched_for_longer(operators, seconds):
+    assert usual_budget(operators) == seconds
+
+
+def test_a_report_says_how_long_the_search_could_take(chain):
+    assert taso_opt.optimize(chain, budget=2, dry_run=True).report.settings["budget"] == 2
+    assert taso_opt.optimize(chain, dry_run=True).report.settings["budget"] == usual_budget(1) == 40.0
 
 
 def test_progress_goes_to_the_function_that_is_given(chain):
