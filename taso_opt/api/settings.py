@@ -13,8 +13,9 @@ from taso_opt.runtime import ONNXRUNTIME
 
 Sizes = int | Sequence[int]
 
-
 LEAST_BUDGET, FURTHER_BUDGET, MOST_BUDGET = 40.0, 15.0, 120.0
+"""Seconds for the search of a model of up to `MANY_OPERATORS`, for each as many beyond, and at all."""
+
 MANY_OPERATORS = 1000
 
 
@@ -58,7 +59,7 @@ class OptimizeSettings:
 
 
 def usual_budget(operators: int) -> float:
-    """The seconds for the search of a model of so many operators: 40 up to a thousand, 15 for each thousand beyond."""
+    """How many seconds the search of a model of so many operators may take if nobody says otherwise."""
     beyond = max(0, operators - MANY_OPERATORS) / MANY_OPERATORS
     return min(LEAST_BUDGET + FURTHER_BUDGET * beyond, MOST_BUDGET)
 
