@@ -31,7 +31,7 @@ from taso_opt.api import OptimizeSettings, optimize_file
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks-search.md"
-LIBRARY = sorted((ROOT / "rules").glob("*.jsonl"))
+LIBRARY = ROOT / "rules" / "library.jsonl"
 NETWORK, HIDDEN = "nasrnn", 64
 STEPS = (5, 10, 20, 40, 65, 80)
 SHARES = (0.1, 0.25, 0.5, 1.0)
@@ -129,7 +129,7 @@ def measure(task: Task) -> Measured:
 
 def share_of(share: float) -> list[str]:
     """The lines of the rule library that are drawn for a share of it, in the order of the library."""
-    lines = [line for path in LIBRARY for line in path.read_text(encoding="utf-8").splitlines(keepends=True)]
+    lines = LIBRARY.read_text(encoding="utf-8").splitlines(keepends=True)
     order = list(range(len(lines)))
     random.Random(0).shuffle(order)
     return [lines[at] for at in sorted(order[: max(1, round(share * len(lines)))])]

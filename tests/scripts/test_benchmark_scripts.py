@@ -12,6 +12,7 @@ import peers
 import rule_usage
 from bench_peers import OURS, Figure, Row
 from taso_opt.report.record import Comparison, MeasuredLatency, MeasuredSpeedup
+from taso_opt.spec.rule_file import read_records
 
 WORKER = """import sys, time
 tool, model, output = sys.argv[1:]
@@ -100,6 +101,13 @@ def test_shares_of_the_library_are_parts_of_each_other():
     shares = [set(bench_search.share_of(share)) for share in (0.1, 0.25, 1.0)]
     assert shares[0] < shares[1] < shares[2]
     assert len(shares[0]) == round(0.1 * len(shares[2]))
+
+
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_a_share_of_the_library_is_a_library(tmp_path, share):
+    path = tmp_path / "rules.jsonl"
+    path.write_text("".join(bench_search.share_of(share)), encoding="utf-8")
+    assert len(list(read_records(path))) == round(share * len(list(read_records(None))))
 
 
 USAGES = [
