@@ -32,7 +32,7 @@ from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Term
 from taso_opt.cost import CostModel, CostTable, Measurer, Unit
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io import Model, read_model, save_atomically, spellable, weight_bytes, write_model
+from taso_opt.onnx_io import Model, read_model, save_atomically, spellable, write_model
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import CompareLatency, Contestant, RunSettings, RuntimeProcess, compare_latency, probe
 from taso_opt.search.feeds import timing_feeds
@@ -137,8 +137,9 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
     """Predict and time one network and random rewrites of it."""
     model = read_model(path, load_specs(), DIMS.get(name, {}))
     with RuntimeProcess() as process:
-        measurer = Measurer(process, RUN, probe(process), weight_bytes(model))
-        cost = CostModel.of_model(model, load_specs().builder(model.bindings), table, measurer)
+        builder = load_specs().builder(model.bindings)
+        measurer = Measurer.of_model(process, RUN, probe(process), model, builder)
+        cost = CostModel.of_model(model, builder, table, measurer)
         graphs = list(random_graphs(model, rewrites, seconds))
         for graph in (model.graph.outputs, *graphs):
             cost.cost(graph)

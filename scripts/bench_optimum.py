@@ -40,7 +40,7 @@ from taso_opt.api.session import usable_rules
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import operator_count
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.onnx_io import Model, read_model, spellable, weight_bytes
+from taso_opt.onnx_io import Model, read_model, spellable
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeProcess, probe
 from taso_opt.search.backtracking import BacktrackingSearch
@@ -145,8 +145,9 @@ def main(names: Sequence[str], graphs: int, output: Path) -> None:
 def space(path: Path, table: CostTable, process: RuntimeProcess) -> Space:
     """The model of a file with the shipped rules and costs that are measured when they are asked for."""
     model = read_model(path, load_specs(), {})
-    measurer = Measurer(process, RunSettings(), probe(process), weight_bytes(model))
-    cost = CostModel.of_model(model, load_specs().builder(model.bindings), table, measurer)
+    builder = load_specs().builder(model.bindings)
+    measurer = Measurer.of_model(process, RunSettings(), probe(process), model, builder)
+    cost = CostModel.of_model(model, builder, table, measurer)
     rules = usable_rules(None, FpClass.E3)
     return Space(model, Rewriter(model.builder, rules, model.literal, model.within), cost)
 

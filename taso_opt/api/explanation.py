@@ -15,7 +15,7 @@ from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import UsageError
-from taso_opt.onnx_io import Model, names_in_bodies, read_model, spellable, weight_bytes
+from taso_opt.onnx_io import Model, names_in_bodies, read_model, spellable
 from taso_opt.report.explained import FITTING, REFUSED, Considered, Explanation
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.pattern import CompiledRule
@@ -124,7 +124,7 @@ def _costs(model: Model, chosen: OptimizeSettings, process: RuntimeProcess, tabl
     info, run = running(process, chosen)
     require_loadable(model, info)
     bound = load_specs().builder(model.bindings)
-    return CostModel.of_model(model, bound, table, Measurer(process, run, info, weight_bytes(model)))
+    return CostModel.of_model(model, bound, table, Measurer.of_model(process, run, info, model, bound))
 
 
 def _fitting(

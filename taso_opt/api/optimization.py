@@ -39,7 +39,6 @@ from taso_opt.onnx_io import (
     read_model,
     save_atomically,
     spellable,
-    weight_bytes,
 )
 from taso_opt.report.quantities import duration
 from taso_opt.report.record import Record
@@ -126,7 +125,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
 
     job.tell("looking up what the model's kernels cost")
     with CostTable() as table:
-        measurer = Measurer(job.process, job.run, job.info, weight_bytes(model))
+        measurer = Measurer.of_model(job.process, job.run, job.info, model, bound)
         latency = CostModel.of_model(model, bound, table, measurer, measuring)
         latency.settle(model.graph.outputs)
         rewriter, outputs = Rewriter(model.builder, allowed, model.literal, model.within), model.graph.outputs

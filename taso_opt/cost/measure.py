@@ -1,9 +1,9 @@
 """Measures units: each as a small model of several independent copies, in the runtime's child process.
 
-One run costs something whatever the model (see `overhead`), and a weight that is read over and over stays in the
-nearest cache, where in a real model the other weights have driven it out. Copies with inputs and weights of their own,
-as many as together have the size of the model's weights, remove both: the cost of a unit is the time of a run, less the
-overhead, divided by the copies. The size is part of what a cost holds for.
+One run costs something whatever the model (see `overhead`), and memory that is used over and over stays in the nearest
+cache, where in a real model other weights and values have driven it out. Copies with inputs and weights of their own
+remove both, as many as together move what lies between two uses in the model (see `surroundings`): the cost of a unit
+is the time of a run, less the overhead, divided by the copies. What lies between is part of what a cost holds for.
 
 Units of images are measured a second time as they run between convolutions, without the conversions of layouts there.
 """
@@ -14,7 +14,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, prod
+from math import ceil
 
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Term, Var
@@ -33,13 +33,24 @@ from taso_opt.cost.overhead import (
     overhead,
 )
 from taso_opt.cost.regions import has_seed
-from taso_opt.cost.reuse import Read
+from taso_opt.cost.surroundings import NOWHERE, Surroundings
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder, operands
+from taso_opt.cost.work import (
+    BYTES_A_SECOND,
+    MULTIPLICATIONS_A_SECOND,
+    awaited,
+    is_compute_bound,
+    kernel_bytes,
+    type_bytes,
+    unit_bytes,
+    unit_work,
+)
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io import (
     FROM_BLOCKED,
     TO_BLOCKED,
+    Model,
     conversion_model,
     standalone_model,
 )
@@ -62,17 +73,9 @@ from taso_opt.spec.builder import Builder
 
 log = logging.getLogger(__name__)
 
-LARGEST_WORKING_SET = 32 << 20
-SMALLEST_WORKING_SET = 1 << 20
-COMPUTE_BOUND = 16
-"""Multiplications a byte from which on a kernel no longer waits for memory."""
-
 ENOUGH_WORK = 100_000
 LARGEST_UNIT = 1 << 30
 """Bytes that a unit may take to be measured: what is larger costs infinity, but for what the original has of it."""
-
-BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
-"""Of one core, by their order of magnitude; units that cannot be measured may have absurd sizes."""
 
 NEAREST_CACHE = 1 << 16
 """Bytes of weights that are near wherever they were before."""
@@ -82,7 +85,6 @@ READ_BYTES = 4 * READ_SIDE**2
 READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 2, 4, 8, 16, 24, 32))
 
 IR_VERSION = 8
-ITEM_BYTES = {"float32": 4, "float64": 8}
 PLAN = MeasurePlan(rounds=5, sample_s=1e-3, model_s=0.03, agreement=0.05)
 SETTLING_PLAN = MeasurePlan(rounds=5, sample_s=8e-3, model_s=0.06, agreement=0.05)
 """For units that wait for weights: it takes several runs until all copies lie in the farther caches again, from which
@@ -110,21 +112,29 @@ class _Prepared:
 class Measurer:
     """Measures units on one device."""
 
-    def __init__(self, process: RuntimeProcess, run: RunSettings, info: RuntimeInfo, weight_bytes: int) -> None:
-        """`weight_bytes` is the size of the weights of the model that the costs are for."""
+    def __init__(
+        self, process: RuntimeProcess, run: RunSettings, info: RuntimeInfo, surroundings: Surroundings = NOWHERE
+    ) -> None:
+        """`surroundings` are those of the model that the costs are for."""
         self._process, self._run = process, run
-        self.working_set = working_set(weight_bytes)
-        """How many bytes of weights lie between two reads of the same weights where units are measured."""
+        self.surroundings = surroundings
         self._device = this_device(run, info)
         self._overhead: Overhead | None = None
         self._beside: MeasureItem | None = None
         self.reference_s: float | None = None
         """What the canary took when the table of costs was begun (see `drift`)."""
 
+    @classmethod
+    def of_model(
+        cls, process: RuntimeProcess, run: RunSettings, info: RuntimeInfo, model: Model, builder: Builder
+    ) -> Measurer:
+        """Measures what runs in a model; `builder` has bindings that give every size a number."""
+        return cls(process, run, info, Surroundings.of_model(model, builder))
+
     @property
     def place(self) -> str:
         """What the costs hold for, as a key of the cost table."""
-        return f"{self._device.key} | working set {self.working_set / (1 << 20):g} MiB"
+        return f"{self._device.key} | {self.surroundings}"
 
     @property
     def machine(self) -> str:
@@ -205,7 +215,7 @@ class Measurer:
     def _alone(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
         weights = sum(read.size for read in awaited(unit, builder, finder))
         copies = self._copies(unit, builder, weights)
-        if _unit_bytes(unit, builder) > LARGEST_UNIT:
+        if unit_bytes(unit, builder) > LARGEST_UNIT:
             log.info("not measured, too large: %s", unit.key)
             return _Prepared(unit.key)
         try:
@@ -213,7 +223,7 @@ class Measurer:
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
-        constants = sum(_bytes(builder.type(one)) for one in operands(unit) if finder.is_constant(one))
+        constants = sum(type_bytes(builder.type(one)) for one in operands(unit) if finder.is_constant(one))
         ports = _ports(unit, builder)
         part = FUSED if self._shows_parts and has_seed(unit.members) else WHOLE
         waits = weights > NEAREST_CACHE
@@ -235,28 +245,24 @@ class Measurer:
     def _conversion(self, unit: Unit, builder: Builder) -> _Prepared:
         """A conversion that the runtime does not make, since the convolutions read the other layout, costs nothing."""
         (image,) = unit.inputs
-        shape = [dim for dim in builder.type(image).shape if isinstance(dim, int)]
-        copies = max(1, min(MOST_COPIES, ENOUGH_WORK // prod(shape)))
+        kind = builder.type(image)
+        shape = [dim for dim in kind.shape if isinstance(dim, int)]
+        copies = min(MOST_COPIES, ceil(self.surroundings.buffers / (2 * type_bytes(kind))))
         to_blocked = unit.key.startswith(TO_BLOCKED)
         model = conversion_model(shape, to_blocked)
         return _Prepared(unit.key, model, copies, part=TO_BLOCKED if to_blocked else FROM_BLOCKED, if_absent=0.0)
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
-        """As many copies as a clock needs; where a kernel waits for its weights, as many as fill the working set."""
-        most = most_copies(self._run, _ports(unit, builder))
-        enough = max(1, min(most, ENOUGH_WORK // unit_work(unit, builder)))
-        return max(enough, min(most, self.working_set // weights)) if weights else enough
+        """As many copies as a clock needs, or as move what lies between two uses of the memory that a kernel waits for.
 
-
-def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
-    """The weights that a unit waits for: none where it is the arithmetic, or other operands, that takes the time."""
-    outside = operands(unit)
-    kernel = frozenset(member.operator for member in unit.members if isinstance(member, Apply))
-    weights = [operand for operand in outside if finder.is_constant(operand)]
-    reads = [Read((one, kernel), _bytes(builder.type(one))) for one in weights]
-    rest = sum(_bytes(builder.type(operand)) for operand in outside if not finder.is_constant(operand))
-    size = sum(read.size for read in reads)
-    return [] if size < rest or unit_work(unit, builder) > COMPUTE_BOUND * size else reads
+        What is computed element by element is written over an operand that was just computed: that is near.
+        """
+        enough = max(1, ENOUGH_WORK // unit_work(unit, builder))
+        if weights:
+            enough = max(enough, self.surroundings.weights // weights)
+        elif not (_is_elementwise(unit, builder) or is_compute_bound(unit, builder, kernel_bytes(unit, builder))):
+            enough = max(enough, ceil(self.surroundings.buffers / kernel_bytes(unit, builder)))
+        return min(enough, most_copies(self._run, _ports(unit, builder)))
 
 
 def read_key(distance: int) -> str:
@@ -264,50 +270,9 @@ def read_key(distance: int) -> str:
     return f"{READ_BYTES >> 20} MiB of weights, the last of {distance >> 20} MiB read in turn"
 
 
-def _unit_bytes(unit: Unit, builder: Builder) -> int:
-    """The bytes of everything that goes in and out of the members of a unit, once."""
-    results = sum(_bytes(kind) for member in unit.members for kind in builder.types(member))
-    return results + sum(_bytes(builder.type(operand)) for operand in operands(unit))
-
-
-def _bytes(kind: TensorType) -> int:
-    return ITEM_BYTES[kind.dtype] * (kind.elements or 0)
-
-
-def multiplications(unit: Unit, builder: Builder) -> int:
-    """The multiplications that the products and convolutions of a unit take; 0 without any."""
-    products = [one for one in unit.members if isinstance(one, Apply) and one.operator in ("MatMul", "Conv")]
-    return sum(_multiplications(one, builder) for one in products)
-
-
-def _multiplications(product_: Apply, builder: Builder) -> int:
-    elements = sum(kind.elements or 0 for kind in builder.types(product_))
-    left, right = (builder.type(operand).shape for operand in product_.args[:2])
-    inner = left[-1:] if product_.operator == "MatMul" else right[1:]
-    return elements * prod(dim for dim in inner if isinstance(dim, int))
-
-
-def unit_work(unit: Unit, builder: Builder) -> int:
-    """About how many multiplications, or elements moved, a unit takes; at least 1."""
-    members = [member for member in unit.members if isinstance(member, Apply)]
-    others = [member for member in members if member.operator not in ("MatMul", "Conv")]
-    moved = sum(kind.elements or 0 for member in others for kind in builder.types(member))
-    return 1 + moved + multiplications(unit, builder)
-
-
-def rough_seconds(unit: Unit, builder: Builder) -> float:
-    """The cost of a unit by the bytes that it moves and the numbers that it multiplies, within a factor of ten."""
-    moved, multiplied = (
-        min(count, MOST_COUNTED) for count in (_unit_bytes(unit, builder), multiplications(unit, builder))
-    )
-    return moved / BYTES_A_SECOND + multiplied / MULTIPLICATIONS_A_SECOND
-
-
-def working_set(weight_bytes: int) -> int:
-    """The size of all copies together: that of the weights, rounded to one of few sizes so that models share costs."""
-    wanted = min(max(weight_bytes, SMALLEST_WORKING_SET), LARGEST_WORKING_SET)
-    power = 1 << (wanted.bit_length() - 1)
-    return min((power, power * 5 // 4, power * 3 // 2, power * 7 // 4, power * 2), key=lambda size: abs(size - wanted))
+def _is_elementwise(unit: Unit, builder: Builder) -> bool:
+    operators = [builder.operator(member) for member in unit.members if isinstance(member, Apply)]
+    return all(operator is not None and operator.elementwise for operator in operators)
 
 
 def _in_a_row(unit: Unit, builder: Builder) -> int:
@@ -319,7 +284,7 @@ def _in_a_row(unit: Unit, builder: Builder) -> int:
     sums = (member for member in unit.members if isinstance(member, Apply) and member.operator == "Add")
     if not unit.has_convolution or not any(operand in unit.inputs for one in sums for operand in one.args):
         return 1
-    moving_s = sum(_bytes(builder.type(root)) for root in unit.roots) / BYTES_A_SECOND
+    moving_s = sum(type_bytes(builder.type(root)) for root in unit.roots) / BYTES_A_SECOND
     return min(MOST_COPIES, ceil(MOST_COPIES * moving_s * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder)))
 
 

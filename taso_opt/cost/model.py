@@ -19,14 +19,12 @@ from taso_opt.cost.measure import (
     READ_BYTES,
     READ_DISTANCES,
     Measurer,
-    awaited,
-    multiplications,
     read_key,
-    rough_seconds,
 )
 from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
+from taso_opt.cost.work import awaited, multiplications, rough_seconds
 from taso_opt.onnx_io import PLAIN, Model, in_written_order
 from taso_opt.spec.builder import Builder
 
@@ -143,7 +141,7 @@ class CostModel:
             reading.sort(key=lambda unit: max(place[root] for root in unit.roots))
             reads = [read for unit in reading for read in self._reads(unit)]
         bounds = READ_DISTANCES[0], READ_DISTANCES[-1]
-        return alone + excess_seconds(reads, self._measurer.working_set, bounds, self._times_of_reads)
+        return alone + excess_seconds(reads, self._measurer.surroundings.weights, bounds, self._times_of_reads)
 
     def _reads(self, unit: Unit) -> list[Read]:
         known = self._awaited.get(unit.roots)

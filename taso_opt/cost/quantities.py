@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from math import prod
 
-import numpy as np
-
 from taso_opt.core.term import Apply, Item, Term, postorder
-from taso_opt.core.types import TensorType
 from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.cost.work import type_bytes
 from taso_opt.spec.builder import OPAQUE, Builder
 
 MOVES = frozenset({"Concat", "Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Split", "Transpose"})
 """Operators that move data and compute nothing."""
 
 WINDOWS = frozenset({"AveragePool", "MaxPool"})
-UNKNOWN_ITEM_BYTES = 4
 
 
 def unit_flops(unit: Unit, builder: Builder) -> float:
@@ -27,13 +23,13 @@ def unit_flops(unit: Unit, builder: Builder) -> float:
 
 def result_bytes(unit: Unit, builder: Builder) -> float:
     """Bytes of what a unit gives; what stays inside it is never stored."""
-    return float(sum(_bytes(kind) for root in unit.roots for kind in builder.types(root)))
+    return float(sum(type_bytes(kind) for root in unit.roots for kind in builder.types(root)))
 
 
 def unit_weight_bytes(unit: Unit, builder: Builder, finder: UnitFinder) -> float:
     """Bytes of the weights that a unit reads."""
     operands = {operand for member in unit.members for operand in member.children} - unit.members
-    return float(sum(_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand)))
+    return float(sum(type_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand)))
 
 
 def weight_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) -> float:
@@ -42,7 +38,7 @@ def weight_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) 
     for term in postorder(outputs):
         if not finder.is_constant(term):
             found.update((child, None) for child in term.children if finder.is_constant(child))
-    return float(sum(_bytes(kind) for term in found for kind in builder.types(term)))
+    return float(sum(type_bytes(kind) for term in found for kind in builder.types(term)))
 
 
 def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) -> float:
@@ -60,7 +56,7 @@ def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) ->
     now = peak = 0.0
     for at, term in enumerate(terms):
         if _owner(term) is term and unit_root.get(term, term) is term:
-            size = float(sum(_bytes(kind) for kind in builder.types(term)))
+            size = float(sum(type_bytes(kind) for kind in builder.types(term)))
             now += size
             peak = max(peak, now)
             if isinstance(term, Apply):  # inputs belong to the caller and stay
@@ -108,15 +104,3 @@ def term_flops(term: Apply, builder: Builder) -> int:
 
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 1
-
-
-def _bytes(kind: TensorType) -> int:
-    return _item_bytes(kind.dtype) * (kind.elements or 0)
-
-
-@lru_cache
-def _item_bytes(dtype: str) -> int:
-    try:
-        return np.dtype(dtype).itemsize
-    except TypeError:
-        return UNKNOWN_ITEM_BYTES

@@ -43,23 +43,23 @@ def info():
 
 def test_costs_do_not_depend_on_how_fast_the_machine_is_while_they_are_measured(table, info):
     process = Drifting()
-    model = CostModel(BUILDER, table, Measurer(process, RunSettings(), info, weight_bytes=0), opset=17)
+    model = CostModel(BUILDER, table, Measurer(process, RunSettings(), info), opset=17)
     before = model.cost([BUILDER.Tanh(X)])
     process.slowness = 1.5
     after = model.cost([BUILDER.Sqrt(X)])
     assert before == pytest.approx(after)
     (unit,) = model.units([BUILDER.Tanh(X)])
-    measurer = Measurer(process, RunSettings(), info, weight_bytes=0)  # which nobody told the reference
+    measurer = Measurer(process, RunSettings(), info)  # which nobody told the reference
     (disturbed,) = measurer.measure([unit], BUILDER, UnitFinder(BUILDER), 17)
     assert disturbed.seconds > 1.4 * before
 
 
 def test_a_later_run_goes_on_at_the_speed_at_which_the_table_was_begun(table, info):
     process = Drifting()
-    first = CostModel(BUILDER, table, Measurer(process, RunSettings(), info, weight_bytes=0), opset=17)
+    first = CostModel(BUILDER, table, Measurer(process, RunSettings(), info), opset=17)
     before = first.cost([BUILDER.Tanh(X)])
     process.slowness = 0.7
-    later = CostModel(BUILDER, table, Measurer(process, RunSettings(), info, weight_bytes=0), opset=17)
+    later = CostModel(BUILDER, table, Measurer(process, RunSettings(), info), opset=17)
     assert later.cost([BUILDER.Sqrt(X)]) == pytest.approx(before)
     assert [entry.seconds for entry in table.entries() if entry.unit == CANARY] == [1e-3]
 

@@ -152,7 +152,7 @@ def test_the_runtime_says_which_units_run_on_blocks(op):
         ]
     )
     with RuntimeProcess() as process:
-        measurer = Measurer(process, RunSettings(), probe(process), weight_bytes=0)
+        measurer = Measurer(process, RunSettings(), probe(process))
         entries = measurer.measure_cores([unit for unit in units if "Split" not in unit.key], op, UnitFinder(op), 17)
     forms = {key.partition("(")[0]: form for key, form in (split_form(entry.unit) for entry in entries)}
     timed = {entry.unit.partition("(")[0]: entry.seconds for entry in entries if not entry.unit.endswith("[]")}
@@ -165,6 +165,6 @@ def test_the_runtime_says_which_units_run_on_blocks(op):
 
 def test_no_blocked_layout_is_looked_for_on_another_device(op):
     info = RuntimeInfo("onnxruntime-gpu", "1.31.1", ("CUDAExecutionProvider", "CPUExecutionProvider"))
-    measurer = Measurer(None, RunSettings(device="cuda"), info, weight_bytes=0)
+    measurer = Measurer(None, RunSettings(device="cuda"), info)
     (entry,) = measurer.measure_cores(UnitFinder(op).units([conv(op, image("x"), "w")]), op, UnitFinder(op), 17)
     assert split_form(entry.unit)[1] == "" and entry.seconds == float("inf")

@@ -7,7 +7,7 @@ import pytest
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
-from taso_opt.cost.measure import working_set
+from taso_opt.cost.surroundings import working_set
 from taso_opt.cost.units import UnitFinder
 from taso_opt.runtime import Absent, RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.spec import load_specs
@@ -58,7 +58,7 @@ def test_the_runtime_finds_a_large_product_dearer_than_a_small_one(table):
     large = op.MatMul(tensor(Var, "x", 64, 512), tensor(Const, "w", 512, 512))
     small = op.MatMul(tensor(Var, "y", 8, 64), tensor(Const, "v", 64, 64))
     with RuntimeProcess() as process:
-        measurer = Measurer(process, RunSettings(), probe(process), weight_bytes=0)
+        measurer = Measurer(process, RunSettings(), probe(process))
         model = CostModel(op, table, measurer, opset=17)
         model.prepare(model.units([large, small]))
     assert 0 < model.cost([small]) < model.cost([large]) < 1
@@ -70,7 +70,7 @@ def test_a_unit_that_the_runtime_refuses_costs_infinity(table):
         tensor(Var, "x", 1, 1, 4, 4), kernel=(2, 2), strides=(1, 1), pads=(0, 0, 0, 0), count_include_pad=0
     )
     with RuntimeProcess() as process:
-        measurer = Measurer(process, RunSettings(), probe(process), weight_bytes=0)
+        measurer = Measurer(process, RunSettings(), probe(process))
         model = CostModel(op, table, measurer, opset=99)
         assert model.cost([image]) == math.inf
 
@@ -150,7 +150,7 @@ def test_what_is_added_to_is_moved_once_for_as_many_convolutions_as_make_that_li
 
     monkeypatch.setattr("taso_opt.cost.measure.measure_many", heard)
     info = RuntimeInfo("onnxruntime", "1.32.0", ("CPUExecutionProvider",))
-    measurer, finder = Measurer(None, RunSettings(), info, weight_bytes=0), UnitFinder(op)
+    measurer, finder = Measurer(None, RunSettings(), info), UnitFinder(op)
     other = tensor(Var, "y", 1, 256, 28, 28)
     sums = [op.Add(convolution(channels), other) for channels in (4, 64, 2048)]
     units = [finder.units([output])[0] for output in (*sums, convolution(256))]

@@ -10,7 +10,7 @@ from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
 from taso_opt.cost.layout import MOST_CHANNELS, form_key, is_of_images
-from taso_opt.cost.measure import rough_seconds
+from taso_opt.cost.work import rough_seconds
 from taso_opt.runtime import WHOLE, RunSettings, RuntimeProcess, probe, questions
 from taso_opt.runtime.requests import MeasureMany
 from taso_opt.spec import load_specs
@@ -71,7 +71,7 @@ def small(op):
 
 
 def measurer(process):
-    return Measurer(process, RunSettings(), probe(process), weight_bytes=0)
+    return Measurer(process, RunSettings(), probe(process))
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)

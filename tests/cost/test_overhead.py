@@ -93,7 +93,7 @@ def test_openvino_finds_a_large_product_dearer_and_a_convolution_runs_on_plain_v
         Var("image", image), Const("k", kernel), strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1), group=1
     )
     with RuntimeProcess() as process, CostTable(tmp_path / "costs.sqlite") as table:
-        measurer = Measurer(process, THERE, probe(process, OPENVINO), weight_bytes=0)
+        measurer = Measurer(process, THERE, probe(process, OPENVINO))
         model = CostModel(BUILDER, table, measurer, opset=17)
         assert 0 <= model.cost([small]) < model.cost([large]) < 1
         assert 0 < model.cost([convolution]) < 1

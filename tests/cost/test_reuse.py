@@ -9,6 +9,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable
 from taso_opt.cost.measure import READ_DISTANCES, read_key
 from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds, reuse_distances
+from taso_opt.cost.surroundings import Surroundings
 from taso_opt.onnx_io import read_model
 from taso_opt.spec import load_specs
 
@@ -67,7 +68,7 @@ def test_what_is_read_from_farther_away_costs_more_and_from_nearer_by_less():
 class DearFromAfar:
     """Says that every unit takes ten seconds, and weights a second more for each MiB read since."""
 
-    place, machine, working_set, reference_s = "there", "reads", 4 << 20, 1.0
+    place, machine, surroundings, reference_s = "there", "reads", Surroundings(4 << 20), 1.0
     asked = 0
 
     def measure(self, units, builder, finder, opset):

@@ -1,0 +1,92 @@
+"""What a unit takes, counted: the bytes that it moves, the numbers that it multiplies, the weights it waits for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from taso_opt.core.term import Apply
+from taso_opt.core.types import TensorType
+from taso_opt.cost.reuse import Read
+from taso_opt.cost.units import Unit, UnitFinder, operands
+from taso_opt.spec.builder import Builder
+
+UNKNOWN_ITEM_BYTES = 4
+
+COMPUTE_BOUND = 16
+"""Multiplications a byte from which on a kernel no longer waits for memory."""
+
+BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
+"""Of one core, by their order of magnitude; units that cannot be measured may have absurd sizes."""
+
+
+def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
+    """The weights that a unit waits for: none where it is the arithmetic, or other operands, that takes the time."""
+    outside = operands(unit)
+    kernel = frozenset(member.operator for member in unit.members if isinstance(member, Apply))
+    weights = [operand for operand in outside if finder.is_constant(operand)]
+    reads = [Read((one, kernel), type_bytes(builder.type(one))) for one in weights]
+    rest = sum(type_bytes(builder.type(operand)) for operand in outside if not finder.is_constant(operand))
+    size = sum(read.size for read in reads)
+    return [] if size < rest or is_compute_bound(unit, builder, size) else reads
+
+
+def is_compute_bound(unit: Unit, builder: Builder, size: int) -> bool:
+    """Whether it is the arithmetic of a unit that takes the time, not so many bytes that it waits for."""
+    return unit_work(unit, builder) > COMPUTE_BOUND * size
+
+
+def unit_bytes(unit: Unit, builder: Builder) -> int:
+    """The bytes of everything that goes in and out of the members of a unit, once."""
+    results = sum(type_bytes(kind) for member in unit.members for kind in builder.types(member))
+    return results + sum(type_bytes(builder.type(operand)) for operand in operands(unit))
+
+
+def kernel_bytes(unit: Unit, builder: Builder) -> int:
+    """The bytes of what a unit reads and gives; what stays inside it is never stored."""
+    results = sum(type_bytes(kind) for root in unit.roots for kind in builder.types(root))
+    return results + sum(type_bytes(builder.type(operand)) for operand in operands(unit))
+
+
+def type_bytes(kind: TensorType) -> int:
+    """The bytes of a value; none where its size is unknown."""
+    return _item_bytes(kind.dtype) * (kind.elements or 0)
+
+
+@lru_cache
+def _item_bytes(dtype: str) -> int:
+    try:
+        return np.dtype(dtype).itemsize
+    except TypeError:
+        return UNKNOWN_ITEM_BYTES
+
+
+def multiplications(unit: Unit, builder: Builder) -> int:
+    """The multiplications that the products and convolutions of a unit take; 0 without any."""
+    products = [one for one in unit.members if isinstance(one, Apply) and one.operator in ("MatMul", "Conv")]
+    return sum(_multiplications(one, builder) for one in products)
+
+
+def _multiplications(product_: Apply, builder: Builder) -> int:
+    elements = sum(kind.elements or 0 for kind in builder.types(product_))
+    left, right = (builder.type(operand).shape for operand in product_.args[:2])
+    inner = left[-1:] if product_.operator == "MatMul" else right[1:]
+    return elements * prod(dim for dim in inner if isinstance(dim, int))
+
+
+def unit_work(unit: Unit, builder: Builder) -> int:
+    """About how many multiplications, or elements moved, a unit takes; at least 1."""
+    members = [member for member in unit.members if isinstance(member, Apply)]
+    others = [member for member in members if member.operator not in ("MatMul", "Conv")]
+    moved = sum(kind.elements or 0 for member in others for kind in builder.types(member))
+    return 1 + moved + multiplications(unit, builder)
+
+
+def rough_seconds(unit: Unit, builder: Builder) -> float:
+    """The cost of a unit by the bytes that it moves and the numbers that it multiplies, within a factor of ten."""
+    moved, multiplied = (
+        min(count, MOST_COUNTED) for count in (unit_bytes(unit, builder), multiplications(unit, builder))
+    )
+    return moved / BYTES_A_SECOND + multiplied / MULTIPLICATIONS_A_SECOND

@@ -1,0 +1,105 @@
+"""As many copies of a kernel are measured at once as move what a run moves between two uses of the same memory."""
+
+from math import ceil
+
+import pytest
+from onnx import parser
+
+from taso_opt.core.term import Const, Var
+from taso_opt.core.types import TensorType
+from taso_opt.cost import Measurer
+from taso_opt.cost.layout import conversion_key
+from taso_opt.cost.overhead import MOST_COPIES
+from taso_opt.cost.surroundings import Surroundings, distance
+from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.onnx_io import BLOCKED, PLAIN, read_model
+from taso_opt.runtime import Absent, RunSettings, RuntimeInfo
+from taso_opt.spec import load_specs
+
+MIB = 1 << 20
+INFO = RuntimeInfo("onnxruntime", "1.32.0", ("CPUExecutionProvider",))
+
+
+def tensor(kind, *shape):
+    return kind("xw"[kind is Const], TensorType("float32", shape))
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The copies of each kernel that the runtime was asked to time, by its key."""
+    copies = {}
+
+    def heard(process, items, run, plan, beside=None):
+        copies.update({item.key: item.copies for item in items})
+        return {item.key: Absent() for item in items}
+
+    monkeypatch.setattr("taso_opt.cost.measure.measure_many", heard)
+    monkeypatch.setattr("taso_opt.cost.overhead.measure_many", lambda *asked: {})
+    return copies
+
+
+def measurer(buffers=MIB, weights=MIB):
+    return Measurer(None, RunSettings(), INFO, Surroundings(weights, buffers))
+
+
+@pytest.mark.parametrize(
+    ("passing", "expected"),
+    [(0, MIB), (MIB, MIB), (2 * MIB + 1, 2 * MIB), (3 * MIB + 1, 4 * MIB), (5 * MIB, 4 * MIB), (1 << 40, 32 * MIB)],
+)
+def test_what_passes_is_rounded_to_few_sizes_within_bounds(passing, expected):
+    assert distance(passing) == expected
+
+
+def test_a_kernel_moves_what_it_reads_and_gives_and_three_of_them_lie_between(tmp_path):
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[600, 1024] x) => (float[600, 1024] z) { y = Relu(x) z = Softmax<axis = -1>(y) }"""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(parser.parse_model(text).SerializeToString())
+    model = read_model(path, load_specs(), {})
+    around = Surroundings.of_model(model, load_specs().builder(model.bindings))
+    assert around == Surroundings(weights=MIB, buffers=16 * MIB)  # three times 4.7 MiB is 14
+
+
+def test_costs_hold_for_what_lies_between():
+    places = {measurer(buffers, weights).place for buffers in (MIB, 4 * MIB) for weights in (MIB, 4 * MIB)}
+    assert len(places) == 4
+
+
+def test_what_a_kernel_gives_goes_to_memory_that_was_used_a_while_ago(asked):
+    op = load_specs().builder()
+    pieces = op.Split(tensor(Var, 1, 48, 32, 32), axis=-3, sizes=(24, 24))
+    (unit,) = UnitFinder(op).units([op.item(pieces, 0), op.item(pieces, 1)])
+    moved = 2 * 4 * 48 * 32 * 32
+    for buffers in (MIB, 4 * MIB, 5 * MIB):
+        measurer(buffers).measure([unit], op, UnitFinder(op), 17)
+        assert asked[unit.key] == ceil(buffers / moved) > 1
+
+
+def test_what_is_computed_element_by_element_is_written_over_its_operand(asked):
+    op = load_specs().builder()
+    (unit,) = UnitFinder(op).units([op.Sigmoid(op.Relu(tensor(Var, 1, 64, 32, 32)))])[:1]
+    measurer(16 * MIB).measure([unit], op, UnitFinder(op), 17)
+    assert asked[unit.key] == 1
+
+
+def test_a_product_that_computes_longer_than_it_waits_is_measured_once(asked):
+    op = load_specs().builder()
+    (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 256, 256), op.Neg(tensor(Var, 256, 256)))])[-1:]
+    measurer(32 * MIB).measure([unit], op, UnitFinder(op), 17)
+    assert asked == {unit.key: 1}
+
+
+@pytest.mark.parametrize("layout", [BLOCKED, PLAIN])
+def test_conversions_of_layouts_lie_as_far_apart(asked, layout):
+    op, image = load_specs().builder(), tensor(Var, 1, 32, 64, 64)
+    unit = Unit(conversion_key(op.type(image), layout), (), frozenset(), (image,))
+    for buffers, copies in ((MIB, 1), (4 * MIB, 4), (5 * MIB, 5)):
+        measurer(buffers).measure([unit], op, UnitFinder(op), 17)
+        assert asked[unit.key] == copies
+
+
+def test_there_are_only_so_many_copies(asked):
+    op, image = load_specs().builder(), tensor(Var, 1, 8, 4, 4)
+    unit = Unit(conversion_key(op.type(image), PLAIN), (), frozenset(), (image,))
+    measurer(32 * MIB).measure([unit], op, UnitFinder(op), 17)
+    assert asked[unit.key] == MOST_COPIES
