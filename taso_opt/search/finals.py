@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,9 +23,12 @@ from taso_opt.search.agreement import Agreement, Feed, agreement
 
 TOO_SLOW = "a candidate was measured no faster than the original"
 MOST_LOSERS = 2
-"""How many candidates are timed alone where latency counts: the fastest of the heat, and that by prediction."""
+"""How many candidates are timed alone where latency counts, of those that the heat or the prediction favours."""
 
 HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
+ROUND_ERROR = 0.1
+"""By which share the ratio of one round of the heat may be off; that of several by less, as their square root grows."""
+
 FINAL_LIMIT_S = 8.0
 """Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
 
@@ -148,16 +151,17 @@ def hold_finals(
 ) -> Finals:
     """Find the best candidate in a short heat, compare its outputs, and time it alone against the original.
 
-    Where it loses, the candidate that is predicted to be the best, the first, gets its chance if there is time. One
-    wins if it meets the standard: being ahead by more than the control's noise, if latency is all. A `champion`, the
-    winner of earlier finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used
-    again: the best of several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when
-    the fastest computes something else, UncheckableError when the original itself does not run.
+    Candidates stand in the order of their predicted costs, which decides where the heat cannot. Where the best loses,
+    the fastest of the heat, or else the first candidate, gets its chance if there is time. One wins if it meets the
+    standard: being ahead by more than the control's noise, if latency is all. A `champion`, the winner of earlier
+    finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used again: the best of
+    several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when the one to be timed
+    computes something else, UncheckableError when the original itself does not run.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
-    ranking, dropped = _heat(process, original, candidates, trial, standard, champion)
-    losers = list[Finalist]()
-    for number in _order(ranking):
+    heat = _heat(process, original, candidates, trial, standard, champion)
+    dropped, losers = list(heat.dropped), list[Finalist]()
+    for number in heat.order:
         heard("checking the outputs of the fastest candidate")
         agreed, objections = _compared(process, original, candidates, number, trial)
         if objections:
@@ -173,15 +177,10 @@ def hold_finals(
         if won:
             return Finals(finalist, tuple(dropped))
         losers.append(finalist)
-        if standard.latency > 0 and (number == min(ranking) or len(losers) == MOST_LOSERS or trial.is_late):
+        if len(losers) >= heat.chances or (standard.latency > 0 and trial.is_late):
             break
-        dropped.append(TOO_SLOW)  # the next gets its chance: any, where latency counts nothing
+        dropped.append(TOO_SLOW)
     return Finals(losers[0] if losers else None, tuple(dropped))
-
-
-def _order(ranking: Sequence[int]) -> list[int]:
-    """The fastest of the heat, then the one that is predicted to be, which stands first, then the others."""
-    return list(dict.fromkeys((*ranking[:1], *sorted(ranking)[:1], *ranking)))
 
 
 def _compared(
@@ -236,6 +235,15 @@ def _counted(candidates: int) -> str:
     return "1 candidate" if candidates == 1 else f"{candidates} candidates"
 
 
+@dataclass(frozen=True)
+class _Heat:
+    """In which order candidates are timed alone until one wins, how many may lose before, and why others do not run."""
+
+    order: tuple[int, ...]
+    chances: int
+    dropped: tuple[str, ...] = ()
+
+
 def _heat(
     process: RuntimeProcess,
     original: Model,
@@ -243,21 +251,37 @@ def _heat(
     trial: Trial,
     standard: Standard,
     champion: int | None,
-) -> tuple[list[int], list[str]]:
-    """The numbers of the candidates that run, the best in a few rounds first, and why the others do not.
+) -> _Heat:
+    """A few rounds of all candidates that run, and what follows from them.
 
     Nothing runs where there is nothing to choose by it: a champion alone, or latency that counts nothing.
     """
     if champion is not None:
-        return [champion], []
+        return _Heat((champion,), 1)
     if len(candidates) == 1 or not standard.latency:
-        return sorted(range(len(candidates)), key=lambda number: standard.score(number, 1.0)), []
+        order = sorted(range(len(candidates)), key=lambda number: standard.score(number, 1.0))
+        return _Heat(tuple(order), len(order))
     place = trial.timing, trial.settings, HEAT_ROUNDS, HEAT_RECREATIONS
     request = CompareLatency(original, tuple(candidates), *place, time_limit_s=HEAT_LIMIT_S)
     latency = _timed(process, request)
     ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}
-    ranking = sorted(ran, key=lambda number: standard.score(number, latency.ratio(ran[number]).value))
-    return ranking, [found.reason for found in latency.candidates if isinstance(found, Failed)]
+    dropped = tuple(found.reason for found in latency.candidates if isinstance(found, Failed))
+    if not ran:
+        return _Heat((), 0, dropped)
+    return _ranked({number: latency.ratio(one).value for number, one in ran.items()}, latency.rounds, standard, dropped)
+
+
+def _ranked(ratios: Mapping[int, float], rounds: int, standard: Standard, dropped: tuple[str, ...]) -> _Heat:
+    """The candidates by the ratios of a heat; of those that it cannot tell from the fastest, the best prediction first.
+
+    Behind it come the fastest, and the best prediction of all; the others are there in case that these drop out.
+    """
+    ranking = sorted(ratios, key=lambda number: standard.score(number, ratios[number]))
+    fastest, error = ranking[0], 1 + ROUND_ERROR / math.sqrt(rounds)
+    best = standard.score(fastest, ratios[fastest])
+    near = (number for number in sorted(ratios) if standard.score(number, ratios[number] * error) <= best)
+    favoured = dict.fromkeys((next(near, fastest), fastest, min(ratios)))
+    return _Heat(tuple(dict.fromkeys((*favoured, *ranking))), min(MOST_LOSERS, len(favoured)), dropped)
 
 
 def _timed(process: RuntimeProcess, request: CompareLatency) -> LatencyComparison:

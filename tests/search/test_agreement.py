@@ -131,6 +131,5 @@ def test_who_does_not_run_in_the_runtime_that_measures_is_out(judged_elsewhere):
 def test_a_candidate_that_differs_only_where_it_is_timed_drops_out_and_blames_no_rule(monkeypatch):
     differing = Agreement((), (), elsewhere=("output 0 is off, in OpenVINO",))
     monkeypatch.setattr(finals, "agreement", lambda *_: differing)
-    monkeypatch.setattr(finals, "_heat", lambda *_: ([0], []))
     trial = finals.Trial([{}], [{}], RunSettings(runtime="openvino"))
     assert finals.hold_finals(None, "model", ["candidate"], trial) == finals.Finals(None, differing.elsewhere)

@@ -14,25 +14,29 @@ TIME = Latency(Timing(0.1, 0.0, 30, 0.1), Timing(0.1, 0.0, 30, 0.1))
 CERTAIN, WIDE, SMALL, BEHIND = (1.10, 1.07, 1.13), (1.10, 0.98, 1.25), (1.005, 0.97, 1.05), (0.9, 0.8, 1.0)
 
 
-def compared(value, low, high):
-    control = Contestant(TIME, *[Ratio(1.0, 0.99, 1.01)] * 4)
-    return LatencyComparison("cpu", TIME, control, (Contestant(TIME, *[Ratio(value, low, high)] * 4),), 30, 6)
+def compared(*ratios, rounds=30):
+    control, *candidates = (Contestant(TIME, *[Ratio(*ratio)] * 4) for ratio in ((1.0, 0.99, 1.01), *ratios))
+    return LatencyComparison("cpu", TIME, control, tuple(candidates), rounds, 6)
 
 
 @pytest.fixture
 def held(monkeypatch):
-    """Holds finals of one candidate whose measurements are given, and tells its place and the limits of each."""
+    """Holds finals in which the ratios of the heat and the measurements after it are given, and tells their limits.
+
+    Without a heat there is one candidate.
+    """
     monkeypatch.setattr(finals, "agreement", lambda *_: Agreement((), ()))
 
-    def hold(*measurements, champion=None, heat=(0,), left_s=inf):
+    def hold(*measurements, champion=None, heat=(1.1,), rounds=8, left_s=inf):
         requests, answers = [], iter(measurements)
 
         def compare(process, request, grace_s):
+            if len(request.candidates) > 1:
+                return compared(*((ratio, ratio, ratio) for ratio in heat), rounds=rounds)
             requests.append((request.rounds, request.time_limit_s))
-            return compared(*next(answers))
+            return compared(next(answers))
 
         monkeypatch.setattr(finals, "compare_latency", compare)
-        monkeypatch.setattr(finals, "_heat", lambda *_: (list(heat), []))
         candidates = [f"candidate {number}" for number in range(len(heat))]
         trial = Trial([{}], ({},), RunSettings(), deadline=time.monotonic() + left_s)
         found = hold_finals(None, "model", candidates, trial, FASTEST, champion)
@@ -78,13 +82,16 @@ def test_a_champion_that_is_not_behind_stays_without_a_second_measurement(held):
     assert len(requests) == 1
 
 
+FAST_LAST = (1.2, 1.3, 1.4)
+
+
 @pytest.mark.parametrize(
     ("heat", "measured", "number", "wins"),
     [
-        ((2, 1, 0), [CERTAIN], 2, True),
-        ((2, 1, 0), [SMALL, CERTAIN], 0, True),
-        ((2, 1, 0), [SMALL, BEHIND], 2, False),
-        ((0, 1, 2), [SMALL], 0, False),
+        (FAST_LAST, [CERTAIN], 2, True),
+        (FAST_LAST, [SMALL, CERTAIN], 0, True),
+        (FAST_LAST, [SMALL, BEHIND], 2, False),
+        ((1.4, 1.3, 1.2), [SMALL], 0, False),
     ],
 )
 def test_where_the_fastest_of_the_heat_loses_the_best_by_prediction_gets_its_chance(held, heat, measured, number, wins):
@@ -93,6 +100,20 @@ def test_where_the_fastest_of_the_heat_loses_the_best_by_prediction_gets_its_cha
     assert len(requests) == len(measured)
 
 
+@pytest.mark.parametrize(("rounds", "number"), [(1, 0), (2, 1), (8, 2)])
+def test_what_few_rounds_cannot_tell_apart_is_decided_by_prediction(held, rounds, number):
+    finalist, _ = held(CERTAIN, heat=(1.83, 1.9, 2.0), rounds=rounds)
+    assert finalist.number == number
+
+
+@pytest.mark.parametrize(
+    ("measured", "number", "wins"), [([SMALL, CERTAIN], 2, True), ([SMALL, BEHIND], 0, False), ([CERTAIN], 0, True)]
+)
+def test_where_the_one_by_prediction_loses_the_fastest_of_the_heat_gets_its_chance(held, measured, number, wins):
+    finalist, requests = held(*measured, heat=(1.95, 1.9, 2.0), rounds=1)
+    assert (finalist.number, finalist.won, len(requests)) == (number, wins, len(measured))
+
+
 def test_where_time_is_up_the_best_by_prediction_gets_no_chance(held):
-    finalist, requests = held(SMALL, CERTAIN, heat=(2, 1, 0), left_s=-1.0)
+    finalist, requests = held(SMALL, CERTAIN, heat=FAST_LAST, left_s=-1.0)
     assert (finalist.number, finalist.won, len(requests)) == (2, False, 1)
