@@ -153,10 +153,9 @@ def hold_finals(
 
     Candidates stand in the order of their predicted costs, which decides where the heat cannot. Where the best loses,
     the fastest of the heat, or else the first candidate, gets its chance if there is time. One wins if it meets the
-    standard: being ahead by more than the control's noise, if latency is all. A `champion`, the winner of earlier
-    finals of the same, runs alone, and wins unless it is behind now. The heat's figures are not used again: the best of
-    several noisy ones is mostly too good. `heard` takes what is done now. Raises MismatchError when the one to be timed
-    computes something else, UncheckableError when the original itself does not run.
+    standard. A `champion`, the winner of earlier finals of the same, runs alone, and wins unless it is behind now. The
+    heat's figures are not used again: the best of several noisy ones is mostly too good. `heard` takes what is done
+    now. Raises MismatchError when who is timed computes something else, UncheckableError when the original fails.
     """
     heard(f"timing {_counted(len(candidates))} against the original")
     heat = _heat(process, original, candidates, trial, standard, champion)
