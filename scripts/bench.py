@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
 import click
@@ -50,9 +51,9 @@ class Row:
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--threads", default=1, show_default=True)
-@click.option("--budget", default=40.0, show_default=True, help="Seconds for each search.")
+@click.option("--budget", type=float, show_default="as `tasoopt optimize`", help="Seconds for each search.")
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
-def main(names: Sequence[str], threads: int, budget: float, output: Path) -> None:
+def main(names: Sequence[str], threads: int, budget: float | None, output: Path) -> None:
     """Measure the models named, or all of them, and write the table."""
     unknown = set(names) - set(NETWORKS) - set(LIGHT_BENCHED) - set(PRETRAINED)
     if unknown:
@@ -113,7 +114,7 @@ def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row
 
 def usage(row: Row) -> rule_usage.Usage:
     """The rules of the rewriting that was written, none where none was."""
-    rules = row.record.rules if row.record is not None and row.record.result == "improved" else ()
+    rules = row.record.rules if row.record is not None and is_improved(row) else ()
     return rule_usage.Usage(row.name, {rule.id: (rule.count, rule.text) for rule in rules})
 
 
@@ -155,7 +156,21 @@ def line(row: Row) -> str:
     )
 
 
-def write(rows: Sequence[Row], output: Path, threads: int, budget: float) -> None:
+def summary(rows: Sequence[Row]) -> str:
+    """How many models became faster, in sentences, and by how much in the geometric mean."""
+    gains = [row.record.speedup.ratio for row in rows if is_improved(row) and row.record and row.record.speedup]
+    refused = sum(row.record is None for row in rows)
+    mean = f", by {geometric_mean(gains):.2f} in the geometric mean" if gains else ""
+    errors = f" {refused} could not be optimized." if refused else ""
+    return f"Of {len(rows)} models {len(gains)} became faster{mean}; the others came back unchanged.{errors}"
+
+
+def is_improved(row: Row) -> bool:
+    """Whether a rewriting was written."""
+    return row.record is not None and row.record.result == "improved"
+
+
+def write(rows: Sequence[Row], output: Path, threads: int, budget: float | None) -> None:
     """Write the document."""
     versions = next((row.record.runtime for row in rows if row.record is not None), {})
     text = [
@@ -163,10 +178,13 @@ def write(rows: Sequence[Row], output: Path, threads: int, budget: float) -> Non
         "",
         (__doc__ or "").split("\n\n")[2].strip(),
         "",
-        f"Made by `make bench` at {threads} thread(s), search budget {budget:.0f} s, on {platform.machine()} "
-        f"({platform.processor() or 'processor unnamed'}), Python {platform.python_version()}, "
+        f"Made by `make bench` at {threads} thread(s){'' if budget is None else f', search budget {budget:.0f} s'}, on "
+        f"{platform.machine()} ({platform.processor() or 'processor unnamed'}), Python {platform.python_version()}, "
         f"{versions.get('package')} {versions.get('version')}. Speed-ups are ratios of thread CPU time at one "
-        "thread and of wall time otherwise, divided by the control's ratio; wall-time ratios are raw.",
+        "thread and of wall time otherwise, divided by the control's ratio; wall-time ratios are raw. "
+        "[Another machine](benchmarks-machines.md) gives other figures.",
+        "",
+        summary(rows),
         "",
         HEADER,
         *map(line, rows),

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+import bench
 import bench_cost
 import bench_openvino
 import bench_peers
@@ -11,7 +12,7 @@ import bench_search
 import peers
 import rule_usage
 from bench_peers import OURS, Figure, Row
-from taso_opt.report.record import Comparison, MeasuredLatency, MeasuredSpeedup
+from taso_opt.report.record import Comparison, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
 from taso_opt.spec.rule_file import read_records
 
 WORKER = """import sys, time
@@ -151,3 +152,34 @@ def test_a_result_for_another_runtime_is_a_speed_up_or_a_word():
 def test_only_what_is_beyond_the_noise_counts_as_faster_or_slower():
     found = [comparison(1.5, 1.4, 1.6), comparison(1.005, 1.004, 1.006), comparison(0.7, 0.6, 0.8), "unchanged"]
     assert bench_openvino.counts(found) == "3 were rewritten, 1 of them are faster in OpenVINO and 1 slower"
+
+
+def benched(result, ratio):
+    """A row of the benchmarks, of a model that could not be optimized where there is no result."""
+    if result is None:
+        return bench.Row("net", "network", None, "no such operator", 1.0)
+    search, speedup = (
+        SearchSummary(2.0, 1.0, 1, 1, 1.0, 1, 0.5, "patience"),
+        MeasuredSpeedup(ratio, 0.9, 9.0, 1, 1, 1, 1),
+    )
+    record = Record(
+        result, "", "a", "b", {"Add": 2}, {"Add": 1}, (), search, {}, {}, speedup=speedup, max_rel_error=0.0
+    )
+    return bench.Row("net", "network", record, "", 1.0)
+
+
+def test_the_benchmarks_say_how_many_models_became_faster_and_by_how_much():
+    rows = [benched("improved", 2.0), benched("improved", 8.0), benched("unchanged", 1.1)]
+    assert bench.summary(rows) == (
+        "Of 3 models 2 became faster, by 4.00 in the geometric mean; the others came back unchanged."
+    )
+    assert bench.summary([benched(None, 0.0)]) == (
+        "Of 1 models 0 became faster; the others came back unchanged. 1 could not be optimized."
+    )
+
+
+def test_the_page_of_benchmarks_has_a_row_for_each_model(tmp_path):
+    bench.write([benched("improved", 2.0), benched(None, 0.0)], tmp_path / "page.md", threads=1, budget=None)
+    *_, improved, failed = (tmp_path / "page.md").read_text().splitlines()
+    assert improved.startswith("| net | network | 2 to 1 | improved | 2.000 (0.900 to 9.000) |")
+    assert failed.startswith("| net | network | | error: no such operator |")
