@@ -75,6 +75,14 @@ def test_what_a_kernel_gives_goes_to_memory_that_was_used_a_while_ago(asked):
         assert asked[unit.key] == ceil(buffers / moved) > 1
 
 
+def test_a_product_of_few_rows_waits_for_its_weights_and_one_of_many_does_not(asked):
+    op = load_specs().builder()
+    for rows, copies in ((64, 8), (160, 1)):
+        (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, rows, 512), tensor(Const, 512, 512))])
+        measurer(MIB, weights=8 * MIB).measure([unit], op, UnitFinder(op), 17)
+        assert asked[unit.key] == copies
+
+
 def test_what_is_computed_element_by_element_is_written_over_its_operand(asked):
     op = load_specs().builder()
     (unit,) = UnitFinder(op).units([op.Sigmoid(op.Relu(tensor(Var, 1, 64, 32, 32)))])[:1]
@@ -84,7 +92,7 @@ def test_what_is_computed_element_by_element_is_written_over_its_operand(asked):
 
 def test_a_product_that_computes_longer_than_it_waits_is_measured_once(asked):
     op = load_specs().builder()
-    (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 256, 256), op.Neg(tensor(Var, 256, 256)))])[-1:]
+    (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 512, 512), op.Neg(tensor(Var, 512, 512)))])[-1:]
     measurer(32 * MIB).measure([unit], op, UnitFinder(op), 17)
     assert asked == {unit.key: 1}
 
