@@ -106,11 +106,13 @@ class BacktrackingSearch:
     def _settled(self, original: Plan, expired: Expired) -> Plan:
         """The graph with all that costs nothing and leaves fewer operators done everywhere, as the runtime does it too.
 
-        Batch normalizations behind convolutions are folded into filters so, which are then like any other filters.
+        Products and convolutions keep their sizes. Batch normalizations behind convolutions are folded into filters so,
+        which are then like any other filters.
         """
         plan = original
         for _ in range(MOST_SETTLING):
-            free = free_moves(self._neighbourhood(plan), self._rewriter, self._prices.of, expired)
+            here, prices = self._neighbourhood(plan), self._prices
+            free = free_moves(here, self._rewriter, prices.of, prices.keeps_work, expired)
             best = max(free, key=lambda move: move.saved, default=None)
             settled = None if best is None else self._built(plan, best)
             if settled is None or settled.cost > plan.cost or expired():

@@ -276,14 +276,23 @@ def moves_from(
     return [move for move, _ in priced], list(joint)
 
 
-def free_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired = lambda: False) -> list[Move]:
-    """What costs nothing and leaves fewer operators: steps, sequences that fold constants, and all of these at once."""
+def free_moves(
+    here: Neighbourhood,
+    rewriter: Rewriter,
+    price: Pricing,
+    keeps_work: Callable[[LocalChange], bool],
+    expired: Expired = lambda: False,
+) -> list[Move]:
+    """What costs nothing and leaves fewer operators: steps, sequences that fold constants, and all of these at once.
+
+    Only what `keeps_work` is meant: products that are joined may cost as much as they do apart, and yet bar the way.
+    """
     steps = (
         here.with_undone(step, rewriter) for step in takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     )
     sequences = laid_bare(takewhile(lambda term: not expired(), here.terms), rewriter)
     changes = (here.local_change(*sequence) for sequence in (*steps, *sequences))
-    priced = _priced([change for change in changes if change.saved > 0], price)
+    priced = _priced([change for change in changes if change.saved > 0 and keeps_work(change)], price)
     free = [(move, change) for move, change in priced if move.is_free]
     joint = [combined(group) for group in (free, *_by_rule(free))]
     return [*(move for move in joint if move is not None), *(move for move, _ in free)]

@@ -67,6 +67,11 @@ class Prices:
         costs |= self._priced(changes, sides, rest)
         return [costs.get(place) for place in range(len(changes))]
 
+    def keeps_work(self, change: LocalChange) -> bool:
+        """Whether as many products and convolutions of the same sizes run after a change as before."""
+        before, after = (self._units_of(self._side(change, later)) for later in (False, True))
+        return self._sizes(before) == self._sizes(after)
+
     def _side(self, change: LocalChange, after: bool) -> _Side:
         """One side of a change; where what is alike was seen before, that one, so that all of it is found once."""
         outputs, inner = (change.added, change.born) if after else (change.removed, change.dead)
@@ -118,6 +123,9 @@ class Prices:
             units = self._units_of(side)
             known = self._kernels[side] = self._cost.kernels(side.outputs, side.kept, side.around, units)
         return known
+
+    def _sizes(self, units: Sequence[Any]) -> list[int]:
+        return sorted(filter(None, map(self._cost.work, units)))
 
     def _work(self, units: Sequence[Any]) -> int:
         return sum(self._cost.work(unit) for unit in units)

@@ -92,6 +92,32 @@ def test_what_costs_nothing_and_leaves_fewer_operators_is_done_before_the_search
     assert untouched.outputs == (op.Neg(op.Neg(x)),), "what only costs nothing is no gain"
 
 
+class WaitingForWeights(FakeCost):
+    """A product takes as long as its weights take to arrive, however many rows it has; the rest costs nothing."""
+
+    def known(self, unit):
+        return float(self._builder.type(unit.args[1]).elements) if unit.operator == "MatMul" else 0.0
+
+
+def test_products_that_cost_as_much_joined_are_not_joined_before_the_search():
+    op = load_specs().builder()
+    joined = (
+        "Add(MatMul(x, y), MatMul(z, w)) = MatMul(Concat(x, z; axis=-1), Concat(y, w; axis=-2)) "
+        "where x[*b, m, k], y[k, n], z[*b, m, p], w[p, n]"
+    )
+    state, of_input, of_state = tensor(Var, "h", 1, 8), tensor(Const, "u", 8, 8), tensor(Const, "w", 8, 8)
+    for step in range(3):
+        product = op.MatMul(tensor(Var, f"x{step}", 1, 8), of_input)
+        state = op.Tanh(op.Add(product, op.MatMul(state, of_state)))
+    others = (op.MatMul(tensor(Var, name, 1, 16), tensor(Const, "v", 16, 16)) for name in "ab")
+    rules = RuleSet(tuple(parse_rule(text, op) for text in (*RULES, joined)))
+    cost, rewriter = WaitingForWeights(op), Rewriter(op, rules)
+    finder = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits(expansions=2))
+    result = finder.run((state, *others))
+    assert result.plans[-1].cost == 6 * 64 + 2 * 256
+    assert result.plans[0].cost == 4 * 64 + 256  # the inputs of all steps have one product, which a joined one has not
+
+
 def test_moves_that_there_is_no_time_to_find_are_left_out():
     outputs = towers(8, 4)
     op = load_specs().builder()

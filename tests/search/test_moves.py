@@ -32,6 +32,11 @@ def tensor(kind, name, *shape):
     return kind(name, TensorType("float32", shape))
 
 
+def traces(changes, bearable):
+    """The prices of changes that all cost nothing."""
+    return [-TRACE * change.saved for change in changes]
+
+
 def moves(op, outputs, rules, price, **options):
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules)))
     return moves_from(Neighbourhood(outputs), rewriter, price, False, **options)
@@ -143,7 +148,7 @@ def test_a_normalization_behind_a_convolution_is_folded_where_that_costs_nothing
     outputs = (op.Relu(op.BatchNormalization(convolution, *statistics)),)
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (defined, scaled, shifted))))
     here = Neighbourhood(outputs, is_constant=rewriter.is_constant)
-    free = free_moves(here, rewriter, lambda changes, _: [-TRACE * change.saved for change in changes])
+    free = free_moves(here, rewriter, traces, lambda change: True)
     (folded,) = {new for move in free for _, new in move.replacements}
     assert folded.operator == "Conv" and folded.args[0] is image
     assert all(rewriter.is_constant(weights) for weights in folded.args[1:]) and len(folded.args) == 3
@@ -154,10 +159,11 @@ def test_all_that_costs_nothing_is_one_move_and_what_does_not_is_none(op):
     outputs = (*(op.Mul(product, tensor(Const, "s", 8)) for product in products), op.Relu(products[0]))
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (SCALE, SPELL))))
     here = Neighbourhood(outputs, is_constant=rewriter.is_constant)
-    free = free_moves(here, rewriter, lambda changes, _: [-TRACE * change.saved for change in changes])
+    free = free_moves(here, rewriter, traces, lambda change: True)
     scaled = [{old for old, _ in move.replacements} for move in free]
     assert sorted(map(len, scaled)) == [1, 1, 2, 2]  # that of the product that is used otherwise too saves nothing
     assert all(roots <= set(outputs[1:3]) for roots in scaled)
+    assert free_moves(here, rewriter, traces, lambda change: False) == []
 
 
 def test_weights_that_were_combined_before_are_not_folded_by_a_step_that_keeps_them(op):

@@ -86,6 +86,25 @@ def test_differences_within_the_noise_are_none(op):
     assert Prices(SpellingCost(op, lambda size: 10.5)).of(changes) == [0.5]
 
 
+def test_a_change_keeps_the_work_where_products_of_the_same_sizes_run_after_it(op):
+    class ByProducts(FakeCost):
+        def work(self, unit):
+            return self._builder.type(unit.args[1]).elements if unit.operator == "MatMul" else 0
+
+    rules = (
+        "MatMul(x, Mul(y, z)) = Mul(MatMul(x, y), z) where x[*b, m, k], y[k, n], z[n]",
+        "Add(MatMul(x, y), MatMul(z, w)) = MatMul(Concat(x, z; axis=-1), Concat(y, w; axis=-2)) "
+        "where x[*b, m, k], y[k, n], z[*b, m, p], w[p, n]",
+    )
+    row, weights = Var("x", TensorType("float32", (1, 4))), Var("y", TensorType("float32", (4, 4)))
+    scaled = op.MatMul(row, op.Mul(weights, Var("s", TensorType("float32", (4,)))))
+    here = Neighbourhood([op.Add(scaled, op.MatMul(op.Neg(row), weights))])
+    rewriter, prices = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules))), Prices(ByProducts(op))
+    changes = [here.local_change((step,), step.replacements) for step in rewriter.steps(here.terms)]
+    kept = {change.added[0].operator: prices.keeps_work(change) for change in changes}
+    assert kept == {"Mul": True, "MatMul": False}
+
+
 class Alike(SpellingCost):
     """Takes changes of the same operators for alike, and kernels only for units of the same place."""
 
