@@ -55,6 +55,15 @@ class Layouts:
     blocked: frozenset[Term] = frozenset()
     readers: Mapping[Term, Mapping[Term | None, str]] = field(default_factory=dict)
 
+    @property
+    def converted(self) -> frozenset[Term]:
+        """The values that something in the graph reads in the other layout than the one that they have."""
+        return frozenset(
+            term
+            for term, by in self.readers.items()
+            if any(reader is not None and (read == BLOCKED) != (term in self.blocked) for reader, read in by.items())
+        )
+
     def around(self, dead: Collection[Term], born: Collection[Term], roots: Iterable[tuple[Term, Term]]) -> Around:
         """What lies around a change that removes and adds terms and puts others in the place of some roots."""
         if not self.blocked:

@@ -18,6 +18,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet, open_sizes
 from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, postorder
 from taso_opt.core.types import TensorType
+from taso_opt.rewrite.margins import puts_zeros_beside
 from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.pattern import (
     Application,
@@ -49,7 +50,16 @@ def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     useful = [_closed(rule, builder) for rule in rules.directed() if not _only_adds(rule, builder)]
     useful += [*paired(useful, builder), *with_wholes(useful, builder)]
     compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
-    return tuple(rule for rule in compiled if rule is not None and head(rule.source) is not None)
+    found = [rule for rule in compiled if rule is not None and head(rule.source) is not None]
+    return (*found, *_compiled_margins(rules, builder))
+
+
+def _compiled_margins(rules: RuleSet, builder: Builder) -> Iterator[CompiledRule]:
+    """The pattern forms of the rules that put zeros beside a tensor: any fits, and only a search says how many."""
+    for rule in rules:
+        for one_way in (rule, rule.reversed()):
+            if puts_zeros_beside(one_way):
+                yield _Lifting(builder, Renaming()).compile(one_way)
 
 
 def _closed(rule: Rule, builder: Builder) -> Rule:

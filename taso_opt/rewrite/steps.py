@@ -18,6 +18,7 @@ from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, element_patt
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import LikeIndex, Likeness
+from taso_opt.rewrite.margins import margin_axis, margin_sizes
 from taso_opt.rewrite.match import Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.merges import Merges
 from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
@@ -63,7 +64,8 @@ class Rewriter:
         matchers = [
             (rule, Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
         ]
-        single = [(rule, matcher) for rule, matcher in matchers if not rule.merges and not rule.folds]
+        self._margins = [entry for entry in matchers if isinstance(entry[0].source, Variable)]
+        single = [entry for entry in matchers if not (entry[0].merges or entry[0].folds or entry in self._margins)]
         merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
@@ -115,7 +117,27 @@ class Rewriter:
 
     def with_child(self, term: Term, old: Term, new: Term) -> Term:
         """The same node with one child replaced."""
-        return self._builder.rebuild(term, tuple(new if child is old else child for child in term.children))
+        return self.with_children(term, [new if child is old else child for child in term.children])
+
+    def with_children(self, term: Term, new: Sequence[Term]) -> Term:
+        """The same node over other children."""
+        return self._builder.rebuild(term, tuple(new))
+
+    def with_zeros(self, term: Term, axis: int, behind: int) -> Step | None:
+        """The step that takes a term for a slice of itself with zeros behind an axis; None if no rule says so."""
+        for rule, matcher in self._margins:
+            if margin_axis(rule) == axis:
+                for binding in matcher.match(rule.source, term):
+                    made = {**binding, **margin_sizes(rule, behind)}
+                    (target,) = Instantiation(self._builder, rule, made, 0).targets()
+                    return Step(rule, ((term, target),))
+        return None
+
+    def size(self, term: Term, axis: int) -> int | None:
+        """The size of an axis counted from the end; None if there is none, or several terms, or it is not known."""
+        types = self._builder.types(term)
+        size = types[0].shape[axis] if len(types) == 1 and types[0].rank >= -axis else None
+        return size if isinstance(size, int) else None
 
     def is_defined(self, term: Term) -> bool:
         """Whether the operator of a term has a definition, as normalizations have."""

@@ -14,6 +14,7 @@ from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.descent import descents
 from taso_opt.search.folding import folding_sequences, laid_bare
 from taso_opt.search.parting import parted
+from taso_opt.search.widening import widenings
 
 SKETCH_DEPTH = 2
 TRACE = 1e-10
@@ -135,6 +136,10 @@ class Neighbourhood:
         """Sequences that take a slice down to where what it leaves away is not computed."""
         terms = takewhile(lambda term: not expired(), self.terms)
         return descents(terms, self._present, self.used_by, rewriter)
+
+    def widenings(self, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+        """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""
+        return widenings(self.terms, self._outputs, self._layouts.converted, rewriter)
 
     def look(self, term: Term, rewriter: Rewriter) -> tuple[int, int]:
         """What places have in common that look alike, what uses them included."""
@@ -264,7 +269,8 @@ def moves_from(
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price, bearable)
     if with_sequences:
-        sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, expired)]
+        joint_only = (*here.descents(rewriter, expired), *(here.widenings(rewriter) if not expired() else ()))
+        sequences = [here.local_change(*sequence) for sequence in joint_only]
         found = (*_folding(here, rewriter, price, expired), *_priced(sequences, price))
         priced += [(move, change) for move, change in found if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]

@@ -6,9 +6,10 @@ import pytest
 
 from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.cost import Around, CostEntry, CostModel, CostTable, Measurer
+from taso_opt.cost import Around, CostEntry, CostModel, CostTable, Layouts, Measurer
 from taso_opt.cost.layout import NOTHING, form_key, lay_out, split_form
 from taso_opt.cost.units import UnitFinder
+from taso_opt.onnx_io import BLOCKED, PLAIN
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.spec import load_specs
@@ -168,3 +169,10 @@ def test_no_blocked_layout_is_looked_for_on_another_device(op):
     measurer = Measurer(None, RunSettings(device="cuda"), info)
     (entry,) = measurer.measure_cores(UnitFinder(op).units([conv(op, image("x"), "w")]), op, UnitFinder(op), 17)
     assert split_form(entry.unit)[1] == "" and entry.seconds == float("inf")
+
+
+def test_what_is_read_in_the_other_layout_is_converted_but_outputs_of_the_graph_are_not():
+    x, y, z = map(image, "xyz")
+    readers = {x: {y: BLOCKED, z: PLAIN}, y: {z: PLAIN}, z: {None: PLAIN, x: BLOCKED}}
+    assert Layouts(frozenset({x, z}), readers).converted == {x}
+    assert Layouts(frozenset(), readers).converted == {x, z}
