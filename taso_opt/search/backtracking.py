@@ -12,7 +12,15 @@ from typing import Any
 from taso_opt.core.term import Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.neighbourhood import Expired, Move, Neighbourhood, free_moves, live_operators, moves_from
+from taso_opt.search.neighbourhood import (
+    Expired,
+    Move,
+    Neighbourhood,
+    free_moves,
+    live_operators,
+    moves_from,
+    widening_moves,
+)
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.prices import Prices
@@ -44,7 +52,7 @@ MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
 many operators the graphs may have together."""
 
 MOST_SETTLING = 8
-"""Of how many moves the start of a search consists that cost nothing."""
+"""Of how many moves the start of a search consists that cost nothing, and its end, that fill blocks of channels."""
 
 LEAST_EXPANSION_S = 5.0
 """A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
@@ -95,6 +103,7 @@ class BacktrackingSearch:
             for plan in dict.fromkeys((start, original)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
+            self._widen(kept)
         except KeyboardInterrupt:
             if kept.best is original:
                 raise
@@ -119,6 +128,21 @@ class BacktrackingSearch:
                 break
             plan = settled
         return plan
+
+    def _widen(self, kept: Shortlist) -> None:
+        """Fill blocks of channels in the best graph, as long as that gains.
+
+        This comes last: channels that were added cannot be told from others, and what merges convolutions later on
+        would have all of them. Of 32 branches with 8 channels each, padded to 16, half of the result would be zeros.
+        """
+        for _ in range(MOST_SETTLING):
+            here = self._neighbourhood(kept.best)
+            moves = widening_moves(here, self._rewriter, self._prices.of)
+            best = min(moves, key=lambda move: move.change, default=None)
+            widened = None if best is None else self._built(kept.best, best)
+            if widened is None or widened.cost >= kept.best.cost:
+                break
+            kept.add(widened)
 
     def _explore(self, start: Plan, patience: Patience, kept: Shortlist, heard: Progress) -> None:
         while self._queue and not patience.exhausted():

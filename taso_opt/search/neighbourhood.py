@@ -269,8 +269,7 @@ def moves_from(
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price, bearable)
     if with_sequences:
-        joint_only = (*here.descents(rewriter, expired), *(here.widenings(rewriter) if not expired() else ()))
-        sequences = [here.local_change(*sequence) for sequence in joint_only]
+        sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, expired)]
         found = (*_folding(here, rewriter, price, expired), *_priced(sequences, price))
         priced += [(move, change) for move, change in found if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
@@ -302,6 +301,14 @@ def free_moves(
     free = [(move, change) for move, change in priced if move.is_free]
     joint = [combined(group) for group in (free, *_by_rule(free))]
     return [*(move for move in joint if move is not None), *(move for move, _ in free)]
+
+
+def widening_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> list[Move]:
+    """What fills blocks of channels at a gain: for each number of channels, and for all of these at once."""
+    priced = _priced([here.local_change(*sequence) for sequence in here.widenings(rewriter)], price)
+    gains = [(move, change) for move, change in priced if move.change < 0]
+    joint = combined(gains)
+    return [*([] if joint is None else [joint]), *(move for move, _ in gains)]
 
 
 def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
