@@ -12,7 +12,9 @@ from taso_opt.cost import Layouts
 from taso_opt.onnx_io import PLAIN
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.neighbourhood import Neighbourhood, moves_from, widening_moves
 from taso_opt.search.plan import SearchLimits
+from taso_opt.search.prices import Prices
 from taso_opt.search.widening import widenings
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -202,3 +204,19 @@ def test_the_search_widens_what_is_converted_and_only_that(op, rewriter):
         best = search.run((root,)).plans[0]
         assert image_sizes(op, best.outputs) == sizes
         assert_same_values(op, root, best.outputs[0])
+
+
+def test_channels_are_padded_when_all_else_is_done(op, rewriter):
+    """Padded convolutions would be joined with their zeros: in place of 8 channels there would be 16."""
+    x, cost = tensor(Var, "x", 1, 16, 5, 5), InBlocks(op)
+    root = conv(op, op.Relu(op.Concat(conv(op, x, "left", 4), conv(op, x, "right", 4), axis=-3)), "last", 8)
+    here = Neighbourhood((root,), layouts=cost.execution((root,))[1], is_constant=rewriter.is_constant)
+    padded = widening_moves(here, rewriter, Prices(cost).of)
+    assert padded
+    single, joint = moves_from(here, rewriter, Prices(cost).of, True)
+    assert single
+    assert not {move.steps for move in padded} & {move.steps for move in (*single, *joint)}
+    search = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits(expansions=5))
+    best = search.run((root,)).plans[0]
+    assert image_sizes(op, best.outputs) == {8}
+    assert_same_values(op, root, best.outputs[0])
