@@ -49,6 +49,7 @@ BENCHED = (
     "repvgg",
     "resnext50_grouped",
     "resnext50_split",
+    "nasnet",
 )
 LAYOUTS, OTHERS, IN_TURN, JOINTLY = "layouts only", "others only", "others, then layouts", "jointly"
 STRATEGIES = (LAYOUTS, OTHERS, IN_TURN, JOINTLY)

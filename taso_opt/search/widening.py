@@ -17,6 +17,8 @@ CHANNELS, OUTPUTS, LAST = -3, -4, -1
 """The axes of channels in images and scales, of outputs in kernels, and of both in a bias."""
 
 PIXELS = (-2, -1)
+"""The axes of what an image has for each channel."""
+
 BLOCKS = (8, 16)
 """How many channels runtimes compute at once."""
 
@@ -166,8 +168,9 @@ class Widening:
         return image
 
     def _is_slice(self, term: Term) -> bool:
-        sizes = (0, self._channels, self._more)
-        return isinstance(term, Apply) and term.operator == "Slice" and term.attribute("sizes") == sizes
+        if not isinstance(term, Apply) or term.operator != "Slice" or term.attribute("axis") != CHANNELS:
+            return False
+        return term.attribute("sizes") == (0, self._channels, self._more)
 
     def _is_cut(self, term: Term) -> bool:
         """Whether a term is a slice of a wider one, or a join with some of these."""
