@@ -69,7 +69,7 @@ def _batch_normalized(
 ) -> tuple[Array]:
     """Batch normalization by the given statistics; with those of the batch, as in training, it is not known here."""
     if training_mode or len(node.output) > 1:
-        raise NotImplementedError("expected no batch normalization in training mode")
+        raise UnsupportedError("expected no batch normalization in training mode, found one")
     scale, bias, mean, variance = (value.reshape(-1, *[1] * (x.ndim - 2)) for value in (scale, bias, mean, variance))
     return ((x - mean) / np.sqrt(variance + epsilon) * scale + bias,)
 

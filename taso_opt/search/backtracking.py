@@ -52,7 +52,10 @@ MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
 many operators the graphs may have together."""
 
 MOST_SETTLING = 8
-"""Of how many moves the start of a search consists that cost nothing, and its end, that fill blocks of channels."""
+"""Of how many moves the start of a search consists that cost nothing."""
+
+MOST_WIDENING = 8
+"""Of how many moves the end of a search consists that fill blocks of channels."""
 
 LEAST_EXPANSION_S = 5.0
 """A graph that is expanded gets so many seconds, even beyond the budget: half of its moves are not worth much."""
@@ -135,7 +138,7 @@ class BacktrackingSearch:
         This comes last: channels that were added cannot be told from others, and what merges convolutions later on
         would have all of them. Of 32 branches with 8 channels each, padded to 16, half of the result would be zeros.
         """
-        for _ in range(MOST_SETTLING):
+        for _ in range(MOST_WIDENING):
             here = self._neighbourhood(kept.best)
             moves = widening_moves(here, self._rewriter, self._prices.of)
             best = min(moves, key=lambda move: move.change, default=None)

@@ -21,7 +21,7 @@ from taso_opt.runtime import (
 )
 from taso_opt.search.agreement import Agreement, Feed, agreement
 
-TOO_SLOW = "a candidate was measured no faster than the original"
+TOO_SLOW = "it was measured no faster than the original"
 MOST_LOSERS = 2
 """How many candidates are timed alone where latency counts, of those that the heat or the prediction favours."""
 

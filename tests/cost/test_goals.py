@@ -3,15 +3,11 @@
 import pytest
 
 from taso_opt.core.term import Const, Var
-from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable, Goal, TradeCost, parse_bytes, parse_objective, parse_percent
 from taso_opt.cost.quantities import peak_bytes, result_bytes, unit_flops, unit_weight_bytes, weight_bytes
 from taso_opt.errors import UsageError
 from taso_opt.spec import load_specs
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
+from terms import tensor
 
 
 class SecondMeasurer:

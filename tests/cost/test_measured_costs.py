@@ -5,16 +5,12 @@ import math
 import pytest
 
 from taso_opt.core.term import Const, Var
-from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
 from taso_opt.cost.surroundings import working_set
 from taso_opt.cost.units import UnitFinder
 from taso_opt.runtime import Absent, RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.spec import load_specs
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
+from terms import tensor
 
 
 class CountingMeasurer:

@@ -7,12 +7,9 @@ from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.units import UnitFinder
 from taso_opt.spec import OPAQUE, load_specs
+from terms import tensor
 
 PLAIN = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
-
-
-def tensor(kind, name, *shape, dtype="float32"):
-    return kind(name, TensorType(dtype, shape))
 
 
 def keys(op, outputs, boundary=()):

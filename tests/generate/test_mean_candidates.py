@@ -3,14 +3,8 @@
 import pytest
 
 from taso_opt.generate.means import discover_means
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import prove_definition
-
-
-@pytest.fixture(scope="module")
-def library():
-    return load_specs()
 
 
 @pytest.fixture(scope="module")

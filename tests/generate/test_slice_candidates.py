@@ -15,18 +15,12 @@ from taso_opt.generate.subsume import subsumes
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
-from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.index_functions.prove import least_values, prove_for_all_sizes
 from taso_opt.verify.scalar_rules import is_definitional
 from taso_opt.verify.verdict import Unknown
-
-
-@pytest.fixture(scope="module")
-def library():
-    return load_specs()
 
 
 @pytest.fixture(scope="module")

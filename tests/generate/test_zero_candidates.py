@@ -4,7 +4,6 @@ import pytest
 
 from taso_opt.core.term import Apply, postorder
 from taso_opt.generate.zeros import discover_zeros
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.examine import examine
@@ -20,11 +19,6 @@ FALSE = [
     "MatMul(Slice(x; axis=-1, sizes=(a, k, b)), y) = MatMul(x, Pad(y; pads=(b, 0, a, 0))) where x[m, a+b+k], y[k, n]",
     "x = Slice(Pad(x; pads=(p, 0, 0, q, 0, 0)); axis=-3, sizes=(q, n, p)) where x[*b, n, h, w]",
 ]
-
-
-@pytest.fixture(scope="module")
-def library():
-    return load_specs()
 
 
 @pytest.fixture(scope="module")

@@ -3,20 +3,16 @@
 import pytest
 
 from taso_opt.core.term import Const, Var
-from taso_opt.core.types import TensorType
 from taso_opt.report.drawing import MOST_NODES, MOST_OPERANDS, MOST_OUTPUTS, draw_change
 from taso_opt.report.evidence import Drawing, DrawnNode
 from taso_opt.report.layers import cut, place, shortened
 from taso_opt.spec import load_specs
+from terms import tensor
 
 
 @pytest.fixture
 def op():
     return load_specs().builder()
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
 
 
 def name(term):

@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 
 from taso_opt.core.term import Const, Var, postorder
-from taso_opt.core.types import TensorType
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import Likeness, is_told_by_looks
 from taso_opt.rewrite.match import is_made_of_constants
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
+from terms import tensor
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,6 @@ def op():
 @pytest.fixture(scope="module")
 def compiled(op):
     return compile_rules(read_rules(None, op), op)
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
 
 
 def alike(op, name, width):

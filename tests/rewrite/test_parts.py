@@ -6,11 +6,11 @@ import pytest
 
 from taso_opt.core.rule import Certificate, RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
-from taso_opt.core.types import TensorType
 from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
+from terms import tensor
 
 CUT = "axis=-2, sizes=(k, n)"
 TYPES = "where x[*b, k+n, m], y[*b, k+n, m]"
@@ -25,10 +25,6 @@ STACK = (
 @pytest.fixture
 def op():
     return load_specs().builder()
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
 
 
 def test_a_rule_and_its_twin_under_other_names_are_one_rule_with_the_axioms_of_both(op):

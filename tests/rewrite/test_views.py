@@ -4,7 +4,6 @@ import pytest
 
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var, postorder
-from taso_opt.core.types import TensorType
 from taso_opt.rewrite.below import LEVELS, OperatorsBelow
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.match import is_made_of_constants
@@ -13,6 +12,7 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.rewrite.views import Views, is_seen_in_views
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
+from terms import tensor
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +28,6 @@ def compiled(op):
 @pytest.fixture
 def views(op):
     return Views(op, is_made_of_constants)
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
 
 
 X, Y, Z = (tensor(Var, name, 4, 8) for name in "xyz")

@@ -7,7 +7,6 @@ import pytest
 
 from taso_opt.core.rule import Certificate, RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
-from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.semantics.arrays import ModularArrays
@@ -15,6 +14,7 @@ from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from taso_opt.verify.explain import preconditions
+from terms import tensor
 
 JOINED = "Concat(Split(x; axis={0}, sizes=(n, p))[0], Split(x; axis={0}, sizes=(n, p))[1]; axis={0}) = x where x[{1}]"
 ROWS = JOINED.format(-2, "*b, n+p, m")
@@ -41,10 +41,6 @@ COLUMN = "MatMul(x, Transpose(y; perm=(-1, -2))) = ReduceSum(Mul(x, y); axes=(-1
 @pytest.fixture
 def op():
     return load_specs().builder()
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
 
 
 def rewritten(op, texts, root):

@@ -1,9 +1,7 @@
 """The visit of all graphs that rules reach, and the page that compares the search with the cheapest of them."""
 
-import sys
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import onnx
@@ -13,6 +11,7 @@ import bench_optimum
 import exhaustive
 from bench_optimum import Row
 from exhaustive import Visitor, cheapest, described
+from fake_cost import FakeCost
 from small_networks import SMALL
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Var, postorder
@@ -23,9 +22,6 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import OPAQUE
 from taso_opt.spec.text import parse_rule
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "search"))
-from fake_cost import FakeCost
 
 ASSOCIATIVE = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]"
 SIZES = (30, 35, 15, 5, 10, 20)

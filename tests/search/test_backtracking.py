@@ -1,25 +1,17 @@
 """The search finds what the rules allow, keeps values, and stops when it should."""
 
-import sys
-from pathlib import Path
-
-import numpy as np
 import pytest
 
+from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, operator_count, postorder
-from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.neighbourhood import Neighbourhood, moves_from
 from taso_opt.search.plan import SearchLimits
-from taso_opt.semantics.arrays import ModularArrays
-from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
-
-sys.path.insert(0, str(Path(__file__).parent))
-from fake_cost import FakeCost
+from terms import assert_same_values, tensor
 
 RULES = (
     "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
@@ -32,24 +24,11 @@ RULES = (
 )
 
 
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
-
-
 def search(outputs, alpha=1.05, **limits):
     op = load_specs().builder()
     rules = RuleSet(tuple(parse_rule(text, op) for text in RULES))
     finder = BacktrackingSearch(op, Rewriter(op, rules), FakeCost(op), lambda term: True, alpha, SearchLimits(**limits))
     return op, finder.run(outputs)
-
-
-def assert_same_values(op, before, after):
-    xp, generator = ModularArrays(), np.random.default_rng(1)
-    leaves = {
-        term: xp.random(generator, term.type.shape) for term in postorder(before) if isinstance(term, Var | Const)
-    }
-    for old, new in zip(evaluate_arrays(op, xp, before, leaves), evaluate_arrays(op, xp, after, leaves), strict=True):
-        assert np.array_equal(old, new)
 
 
 def towers(count, layers):

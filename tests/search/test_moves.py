@@ -7,13 +7,13 @@ import pytest
 
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
-from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search import folding as folds
 from taso_opt.search.folding import folding_sequences
 from taso_opt.search.neighbourhood import TRACE, Neighbourhood, free_moves, moves_from
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
+from terms import tensor
 
 MERGE = (
     "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
@@ -26,10 +26,6 @@ SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
 @pytest.fixture(scope="module")
 def op():
     return load_specs().builder()
-
-
-def tensor(kind, name, *shape):
-    return kind(name, TensorType("float32", shape))
 
 
 def traces(changes, bearable):

@@ -1,10 +1,8 @@
 """A product of a sum is taken apart where its parts fold into weights, although that alone would cost more."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
+from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
@@ -15,9 +13,6 @@ from taso_opt.search.parting import parted
 from taso_opt.search.plan import SearchLimits
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
-
-sys.path.insert(0, str(Path(__file__).parent))
-from fake_cost import FakeCost
 
 APART = "MatMul(Add(x, y), z) = Add(MatMul(x, z), MatMul(y, z)) where x[*b, m, k], y[*b, m, k], z[k, n]"
 CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[k, n], z[n, p]"

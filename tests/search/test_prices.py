@@ -1,10 +1,8 @@
 """Local changes are priced by measuring what says most about them."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
+from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
@@ -13,9 +11,6 @@ from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.prices import TRIALS, Prices
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
-
-sys.path.insert(0, str(Path(__file__).parent))
-from fake_cost import FakeCost
 
 SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
 PLACES = 3 * TRIALS

@@ -9,8 +9,8 @@ import pytest
 
 from taso_opt.search.plan import Patience, SearchLimits
 
-PROGRAM = Path(__file__).with_name("plan_digests.py")
-SCRIPTS = PROGRAM.parents[2] / "scripts"
+TESTS = Path(__file__).parents[1]
+PROGRAM, SCRIPTS = TESTS / "support/plan_digests.py", TESTS.parent / "scripts"
 
 
 def started(network, expansions, hash_seed):

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import onnx
-from fake_cost import FakeCost
 
+from fake_cost import FakeCost
 from networks import NETWORKS
 from taso_opt.api.session import usable_rules
 from taso_opt.core.graph import Graph
