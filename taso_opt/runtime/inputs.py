@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -60,8 +61,9 @@ def bind_shapes(specs: Sequence[InputSpec], dims: Mapping[str, int], default: in
 def random_inputs(specs: Iterable[InputSpec], seed: int, different: int = MOST_ELEMENTS) -> dict[str, Array]:
     """One array for each spec: floats normal(0, 1), integers 0 to 9, fair booleans, strings 's0' to 's9'.
 
-    An array depends on its name, type, shape and the seed alone, not on the other inputs. After so many `different`
-    floats they are repeated, which takes a fraction of the time. Shapes must be concrete
+    An array depends on its name, type, shape and the seed alone, not on the other inputs. Floats of which only so many
+    are `different` come from one list, each array from a place of its own and over again from its beginning, which
+    takes a fraction of the time. Shapes must be concrete
     (see bind_shapes); raises UnsupportedError for a type that NumPy cannot hold, for a dim that is not bound and for
     more than MOST_ELEMENTS numbers in all.
     """
@@ -76,9 +78,11 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
     shape = _concrete(spec)
     dtype = _numpy_type(spec)
     generator = np.random.default_rng([seed, zlib.crc32(spec.name.encode())])
+    if dtype.kind == "f" and different < MOST_ELEMENTS:
+        first = zlib.crc32(spec.name.encode()) % different
+        return np.resize(np.roll(_normal_numbers(seed, different), -first).astype(dtype, copy=False), shape)
     if dtype.kind == "f":
-        numbers = generator.standard_normal(min(prod(shape), different)).astype(dtype, copy=False)
-        return np.resize(numbers, shape)
+        return generator.standard_normal(shape).astype(dtype, copy=False)
     if dtype.kind in "iu":
         return np.asarray(generator.integers(0, LARGEST_INTEGER + 1, shape), dtype)
     if dtype.kind == "b":
@@ -87,6 +91,11 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
     strings = np.empty(shape, object)
     strings[...] = np.char.add("s", numbers.astype(str))
     return strings
+
+
+@cache
+def _normal_numbers(seed: int, count: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(count)
 
 
 def _concrete(spec: InputSpec) -> tuple[int, ...]:

@@ -91,3 +91,14 @@ def test_a_type_that_cannot_be_drawn_is_named():
             random_inputs([InputSpec("x", dtype, (1,))], 0)
     with pytest.raises(UnsupportedError, match="expected a concrete shape for input 'x'"):
         random_inputs([InputSpec("x", "float32", ("N",))], 0)
+
+
+def test_numbers_of_which_few_are_different_start_at_another_place_in_every_array():
+    specs = [InputSpec(name, "float32", (3, 50)) for name in "ab"]
+    few = random_inputs(specs, 0, 67)
+    assert set(few["a"].ravel()) == set(few["b"].ravel())
+    assert len(set(few["a"].ravel())) == 67
+    assert not np.array_equal(few["a"], few["b"])
+    np.testing.assert_array_equal(few["a"].ravel()[:83], few["a"].ravel()[67:])
+    np.testing.assert_array_equal(random_inputs(specs[:1], 0, 67)["a"], few["a"])
+    assert not np.array_equal(random_inputs(specs[:1], 1, 67)["a"], few["a"])
