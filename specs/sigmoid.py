@@ -1,10 +1,14 @@
 """The logistic function, 1 / (1 + exp(-x))."""
 
-import numpy as np
-
-from taso_opt.spec import ScalarFunction
+from taso_opt.core.literal import literal
+from taso_opt.spec import definition
 from taso_opt.spec.elementwise import unary_laws, unary_operator
+from taso_opt.spec.transcendental import SIGMOID
 
-SIGMOID = ScalarFunction("sigmoid", lambda x: 0.5 * (1 + np.tanh(0.5 * x)), monotone=True)
 OPERATOR = unary_operator("Sigmoid", SIGMOID)
 AXIOMS = unary_laws("Sigmoid", SIGMOID)
+
+
+@definition()
+def sigmoid(op, x: "*a"):
+    return op.Sigmoid(x), op.Div(literal(1), op.Add(literal(1), op.Exp(op.Neg(x))))

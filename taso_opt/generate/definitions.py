@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, operator_count, postorder
 from taso_opt.core.types import REAL
@@ -70,10 +71,17 @@ def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Te
         steps = [step for part in postorder([term]) for step in rewriter.rewrites(part)]
         for step in steps:
             others = substitute_terms(builder, (term,), step.mapping) or ()
-            found += [other for other in others if other not in found and operator_count((other,)) <= longest]
+            words = (other for other in others if operator_count((other,)) <= longest and not _multiplies_by_one(other))
+            found += [other for other in words if other not in found]
         if len(found) >= MOST_WORDINGS:
             break
     return list(instantiate(builder, found[:MOST_WORDINGS], {}, REAL))
+
+
+def _multiplies_by_one(term: Term) -> bool:
+    """Whether nobody would say it so."""
+    products = (part for part in postorder((term,)) if isinstance(part, Apply) and part.operator == "Mul")
+    return any(literal_value(factor) == 1 for product in products for factor in product.args)
 
 
 def _operators(rule: Rule) -> set[str]:

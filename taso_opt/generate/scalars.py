@@ -44,17 +44,21 @@ SHORT_OPS = 2
 A function that has such a spelling needs no longer one; of others, one operator more than the fewest is worth while.
 """
 
+IN_TURN = "-"
+"""Between the operators of a function that are applied one after the other."""
+
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ScalarPool:
-    """Functions that are one operator each, and the operators and constants to spell them with.
+    """Functions that are one operator each or several in turn, and the operators and constants to spell them with.
 
     `max_ops` bounds the operators of a spelling; with `positive` only positive numbers are compared, because the
-    functions are undefined elsewhere. Without functions, the spellings are compared with each other,
-    for equations in which a constant of one side is not on the other: what associativity and the like say of any
-    tensors is found elsewhere.
+    functions are undefined elsewhere. Spellings `of` an operator have no variables but in its operand: such operators
+    are bounded, so that they may divide, and what is an operand twice is counted once. Without functions, the
+    spellings are compared with each other, for equations in which a constant of one side is not on the other: what
+    associativity and the like say of any tensors is found elsewhere.
     """
 
     functions: tuple[str, ...]
@@ -63,14 +67,15 @@ class ScalarPool:
     operators: tuple[str, ...]
     max_ops: int
     positive: bool = False
+    of: str = ""
 
 
 def _pool(
-    functions: str, variables: str, literals: str, operators: str, max_ops: int, positive: bool = False
+    functions: str, variables: str, literals: str, operators: str, max_ops: int, positive: bool = False, of: str = ""
 ) -> ScalarPool:
     numbers = tuple(Fraction(text) for text in literals.split())
     names = tuple(functions.split()), tuple(variables.split())
-    return ScalarPool(*names, numbers, tuple(operators.split()), max_ops, positive)
+    return ScalarPool(*names, numbers, tuple(operators.split()), max_ops, positive, of)
 
 
 SCALAR_POOLS = (
@@ -86,6 +91,7 @@ SCALAR_POOLS = (
     _pool("Div", "x s", "", "Reciprocal Mul", 2, positive=True),
     _pool("Softplus", "x", "1", "Relu Abs Neg Exp Log Add", 7),
     _pool("Mish", "x", "", "Softplus Tanh Mul", 3),
+    _pool("Softplus-Tanh", "x", "1 2", "Add Sub Mul Div", 4, of="Sigmoid"),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
     _pool("", "x s", "1", "Add Sub Mul", 2),
 )
@@ -102,10 +108,14 @@ def discover_scalars(library: SpecLibrary, max_ops: int, seed: int, operators: f
         if not pool.functions and operators.issuperset(pool.operators):
             enumeration = _Enumeration(library, pool, [library.operators[name] for name in pool.operators], seed)
             functions.update((found.term, found) for found in enumeration.equal(min(pool.max_ops, max_ops)))
-        for name in sorted(operators.intersection(pool.functions)):
-            names = [other for other in pool.operators if other in operators and other != name]
-            enumeration = _Enumeration(library, pool, [library.operators[other] for other in names], seed)
-            for found in enumeration.spelled(library.operators[name], pool.max_ops if max_ops >= 3 else max_ops):
+        for function in sorted(pool.functions):
+            in_turn = function.split(IN_TURN)
+            if not operators.issuperset((*in_turn, *pool.of.split())):
+                continue
+            names = [name for name in pool.operators if name in operators and name not in in_turn]
+            enumeration = _Enumeration(library, pool, [library.operators[name] for name in names], seed)
+            chain = [library.operators[name] for name in in_turn]
+            for found in enumeration.spelled(chain, pool.max_ops if max_ops >= 3 else max_ops):
                 functions.setdefault(found.term, found).spellings.update(found.spellings)
     builder = library.builder()
     rules = {format_rule(rule): rule for found in functions.values() for rule in _equations(builder, found)}
@@ -143,6 +153,12 @@ class Operation:
     operator: Operator
     attributes: Mapping[str, Attribute]
 
+    def values(self, *operands: Values) -> Values:
+        """Its values for those of its operands."""
+        with np.errstate(all="ignore"):
+            found: Values = self.operator.evaluate(FloatArrays(), *operands, **self.attributes)
+        return found
+
 
 class _Enumeration:
     """One pool without the function to be spelled: representatives of every size with their values."""
@@ -152,26 +168,39 @@ class _Enumeration:
         generator = np.random.default_rng(seed)
         self._positive = pool.positive
         low = 0.0 if pool.positive else -SPREAD
-        self._leaves: list[Term] = [Var(name, TensorType(REAL, (any_shape(name),))) for name in pool.variables]
-        values: list[Values] = [generator.uniform(low, SPREAD, SAMPLES + len(EXTREMES)) for _ in self._leaves]
+        self._variables: list[Term] = [Var(name, TensorType(REAL, (any_shape(name),))) for name in pool.variables]
+        points = [generator.uniform(low, SPREAD, SAMPLES + len(EXTREMES)) for _ in self._variables]
         if not pool.positive:
-            values[0][-len(EXTREMES) :] = EXTREMES
-        self._leaves += [literal(number) for number in pool.literals]
-        values += [np.full_like(values[0], float(number)) for number in pool.literals]
-        self._terms: list[list[Term]] = [self._leaves]
-        self._values: list[Values] = [np.array(values)]
+            points[0][-len(EXTREMES) :] = EXTREMES
+        self._points: list[Values] = points
+        self._is_bounded = bool(pool.of)
+        seen = list(zip(self._variables, points, strict=True))
+        if pool.of:
+            seen = [one for name in pool.of.split() for one in self._calls(library.operators[name], *seen[:1])]
+        seen += [(literal(number), np.full_like(points[0], float(number))) for number in pool.literals]
+        self._terms: list[list[Term]] = [[term for term, _ in seen]]
+        self._values: list[Values] = [np.array([row for _, row in seen])]
         self._operations = [operation for operator in operators for operation in operations(operator)]
 
-    def spelled(self, function: Operator, max_ops: int) -> list[_Function]:
-        """The function at every choice of its parameters, with its spellings of at most `max_ops` operators."""
+    def spelled(self, function: Sequence[Operator], max_ops: int) -> list[_Function]:
+        """What operators in turn give, at every choice of their parameters, with spellings of at most `max_ops`."""
+        first, *others = function
+        found = self._calls(first, *list(zip(self._variables, self._points, strict=True))[: first.arity])
+        for other in others:
+            found = [further for one in found for further in self._calls(other, one)]
         functions: dict[bytes, _Function] = {}
-        for operation in operations(function):
-            for make, row in self._applied(operation, (0,) * int(function.arity or 1)):
-                term = make()
-                if variables((term,)) == self._leaves[: function.arity]:
-                    functions.setdefault(value_key(row), _Function(term))
+        for term, row in found:
+            functions.setdefault(value_key(row), _Function(term))
         self._enumerate(functions, max_ops)
         return list(functions.values())
+
+    def _calls(self, operator: Operator, *operands: tuple[Term, Values]) -> list[tuple[Term, Values]]:
+        """An operator on operands at every choice of its parameters, with its values."""
+        terms, rows = [term for term, _ in operands], [row for _, row in operands]
+        return [
+            (self._builder.apply(operator.name, terms, operation.attributes), operation.values(*rows))
+            for operation in operations(operator)
+        ]
 
     def equal(self, max_ops: int) -> list[_Function]:
         """Terms of `max_ops` operators with those equal ones of as many that have fewer constants, or more."""
@@ -210,17 +239,35 @@ class _Enumeration:
             for left in range(size):
                 if not operation.operator.commutative or left <= size - 1 - left:
                     yield from self._applied(operation, (left, size - 1 - left))
+            if self._is_bounded and size > 1:
+                yield from self._with_parts(operation, size - 1)
+
+    def _with_parts(self, operation: Operation, size: int) -> Iterator[tuple[Callable[[], Term], Values]]:
+        """Every application to a term of so many operators and a part of it, which is there already, or itself."""
+        known = {
+            term: row for bank in zip(self._terms, self._values, strict=True) for term, row in zip(*bank, strict=True)
+        }
+        pairs = [(part, term) for term in self._terms[size] for part in postorder((term,)) if part in known]
+        parts, wholes = ([pair[at] for pair in pairs] for at in (0, 1))
+        rows = np.tile(np.arange(len(pairs)), (2, 1))
+        for banks in ((parts, wholes), (wholes, parts))[: 1 if operation.operator.commutative else 2]:
+            values = [np.array([known[term] for term in bank]) for bank in banks]
+            yield from self._evaluated(operation, banks, values, rows)
 
     def _applied(self, operation: Operation, sizes: tuple[int, ...]) -> Iterator[tuple[Callable[[], Term], Values]]:
         banks = [self._terms[size] for size in sizes]
         rows = np.indices([len(bank) for bank in banks]).reshape(len(sizes), -1)
         if len(sizes) == 2 and sizes[0] == sizes[1] and operation.operator.commutative:
             rows = rows[:, rows[0] <= rows[1]]
+        yield from self._evaluated(operation, banks, [self._values[size] for size in sizes], rows)
+
+    def _evaluated(
+        self, operation: Operation, banks: Sequence[Sequence[Term]], known: Sequence[Values], rows: NDArray[np.intp]
+    ) -> Iterator[tuple[Callable[[], Term], Values]]:
+        """The applications to the terms of some banks at some places that have numbers of a usable size as values."""
         if not rows.shape[1]:
             return
-        operands = [self._values[size][places] for size, places in zip(sizes, rows, strict=True)]
-        with np.errstate(all="ignore"):
-            values = operation.operator.evaluate(FloatArrays(), *operands, **operation.attributes)
+        values = operation.values(*(bank[places] for bank, places in zip(known, rows, strict=True)))
         usable = np.isfinite(values).all(axis=1) & (np.abs(values) < LARGEST).all(axis=1) & (np.ptp(values, axis=1) > 0)
         for at in np.flatnonzero(usable):
             arguments = [bank[place] for bank, place in zip(banks, rows[:, at], strict=True)]
@@ -230,7 +277,7 @@ class _Enumeration:
 
     def _is_quotient(self, above: Term, below: Term) -> bool:
         """Whether a quotient is worth writing: what may be zero divides nothing, what is computed divides numbers."""
-        if literal_value(below) is not None:
+        if literal_value(below) is not None or self._is_bounded:
             return True
         return self._positive and (
             literal_value(above) is not None or (isinstance(above, Var) and isinstance(below, Var))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,8 @@ class OrderedReals(FloatArrays):
     """Object arrays of Z3 terms; the positive part is a case distinction, other functions are uninterpreted."""
 
     larger = smaller = None  # type: ignore[assignment] # a maximum is what the meaning says, by cases
+    facts: Sequence[z3.BoolRef] = ()
+    """What is known of the functions."""
 
     def unknown(self, name: str) -> Array:
         """One unknown number, behind the sample axis."""
@@ -29,7 +32,7 @@ class OrderedReals(FloatArrays):
 
     def divide(self, x: Array, y: Array) -> Array:
         """A product with the reciprocal, that of 0 being some number: x/0 is x (1/0) in floating point as well."""
-        return self.multiply(x, _mapped(lambda element: z3.RealVal(1) / element, y))
+        return self.multiply(x, mapped(lambda element: z3.RealVal(1) / element, y))
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number."""
@@ -40,11 +43,16 @@ class OrderedReals(FloatArrays):
     def apply(self, function: ScalarFunction, x: Array) -> Array:
         """max(x, 0) by cases; any other function by its name."""
         if function.positive_part:
-            return _mapped(lambda element: z3.If(element > 0, element, z3.RealVal(0)), x)
-        return _mapped(z3.Function(function.name, REAL, REAL), x)
+            return mapped(lambda element: z3.If(element > 0, element, z3.RealVal(0)), x)
+        return mapped(z3.Function(function.name, REAL, REAL), x)
+
+    def differ(self, u: z3.ArithRef, v: z3.ArithRef) -> z3.BoolRef:
+        """Whether two elements are unequal."""
+        return u != v
 
 
-def _mapped(image: Any, x: Array) -> Array:
+def mapped(image: Any, x: Array) -> Array:
+    """The image of each element."""
     result = np.empty(x.shape, dtype=object)
     for place in np.ndindex(*x.shape):
         result[place] = image(x[place])

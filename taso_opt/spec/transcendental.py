@@ -16,8 +16,22 @@ ERF = ScalarFunction("erf", np.vectorize(math.erf, otypes=[float]), zero_preserv
 EXP = ScalarFunction("exp", np.exp, monotone=True)
 LOG = ScalarFunction("log", np.log, monotone=True)
 SQRT = ScalarFunction("sqrt", np.sqrt, zero_preserving=True, monotone=True)
-TANH = ScalarFunction("tanh", np.tanh, zero_preserving=True, monotone=True)
 
+
+def logistic(xp: ArrayModule, x: Array) -> Array:
+    """1 / (1 + exp(-x))."""
+    one = xp.constant(Fraction(1))
+    return xp.divide(one, xp.add(xp.apply(EXP, negated(xp, x)), one))
+
+
+def hyperbolic_tangent(xp: ArrayModule, x: Array) -> Array:
+    """(exp(2 x) - 1) / (exp(2 x) + 1)."""
+    one, squared = xp.constant(Fraction(1)), xp.apply(EXP, xp.scale(x, Fraction(2)))
+    return xp.divide(xp.subtract(squared, one), xp.add(squared, one))
+
+
+SIGMOID = ScalarFunction("sigmoid", lambda x: 0.5 * (1 + np.tanh(0.5 * x)), monotone=True, by_exponentials=logistic)
+TANH = ScalarFunction("tanh", np.tanh, zero_preserving=True, monotone=True, by_exponentials=hyperbolic_tangent)
 
 ROOTS = 4
 """Powers whose exponent is a multiple of one over this are square roots of square roots and products."""

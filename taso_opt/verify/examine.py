@@ -11,7 +11,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import ENGINE as DEFINITION_ENGINE
 from taso_opt.verify.definitions import prove_definition
-from taso_opt.verify.floating import floating_point_class
+from taso_opt.verify.floating import floating_point_class, scalar_class
 from taso_opt.verify.infer import inferred
 from taso_opt.verify.prove import ENGINE, Prover
 from taso_opt.verify.refute import refute, refute_in_numbers
@@ -60,7 +60,7 @@ def examine(
     if changed is not None and not isinstance(evaluated, Counterexample):
         return Unknown(changed)
     if is_scalar(builder, rule):
-        return _judged(rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE)
+        return _judged(rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE, scalar_class(builder, rule))
     if is_definitional(builder, rule):
         return _judged(rule, prove_definition(builder, rule), evaluated, DEFINITION_ENGINE)
     found = _proof(builder, prover, rule, axioms, proved)
@@ -105,7 +105,9 @@ def _refuted(builder: Builder, rule: Rule, found: Counterexample) -> Verdict:
     return Unknown(f"it holds for the numbers tried, but not with functions such as Relu left open: {found}")
 
 
-def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, engine: str) -> Verdict:
+def _judged(
+    rule: Rule, reason: str | None, evaluated: Counterexample | int, engine: str, fp_class: FpClass = FpClass.E3
+) -> Verdict:
     """The verdict on an equation that is proved from the meanings of its operators, not from axioms, if at all."""
     if isinstance(evaluated, Counterexample):
         if reason is None:
@@ -113,7 +115,7 @@ def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, eng
         return Refuted(evaluated)
     if reason is not None or evaluated == 0:
         return Unknown(reason or "no small sizes were found at which the operands fit")
-    return Proved(True, engine, evaluated, FpClass.E3)
+    return Proved(True, engine, evaluated, fp_class)
 
 
 def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:

@@ -7,13 +7,14 @@ it holds for numbers, which Z3 decides from the meanings of the operators.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import z3
 
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var, variables
 from taso_opt.semantics.evaluate import evaluate
+from taso_opt.semantics.exponentials import Exponentials
 from taso_opt.semantics.instances import instantiate, symbols_of
 from taso_opt.semantics.reals import OrderedReals
 from taso_opt.spec.builder import Builder
@@ -32,18 +33,23 @@ def prove_scalars(builder: Builder, rule: Rule) -> str | None:
     # Literal sizes could tell elements apart only through shapes, and those have been inferred to be equal.
     one_element = dict.fromkeys(symbols.sizes, ()) | dict.fromkeys(symbols.parameters, ())
     numbers = instantiate(builder, roots, one_element, "float64")
-    reals = OrderedReals()
+    why = _why_unequal(builder, rule, numbers, OrderedReals())
+    return None if why is None or _why_unequal(builder, rule, numbers, Exponentials()) is None else why
+
+
+def _why_unequal(builder: Builder, rule: Rule, numbers: Sequence[Term], reals: OrderedReals) -> str | None:
+    """None when the sides of a rule, given on numbers, are equal as far as their functions are known."""
     leaves: dict[Term, Array] = {leaf: reals.unknown(leaf.name) for leaf in variables(numbers)}
     values = evaluate(builder, reals, numbers, leaves)
     width = len(rule.source)
-    return _equal(zip(values[:width], values[width:], strict=True), _supposed(rule, leaves))
+    return _equal(reals, zip(values[:width], values[width:], strict=True), _supposed(rule, leaves))
 
 
 def prove_scalars_commute(operator: Operator) -> str | None:
     """None when the operands of a binary element-wise operator may change places, else why no proof was found."""
     reals = OrderedReals()
     x, y = reals.unknown("x"), reals.unknown("y")
-    return _equal([(operator.evaluate(reals, x, y), operator.evaluate(reals, y, x))])
+    return _equal(reals, [(operator.evaluate(reals, x, y), operator.evaluate(reals, y, x))])
 
 
 def _supposed(rule: Rule, leaves: Mapping[Term, Array]) -> Iterator[z3.BoolRef]:
@@ -54,11 +60,14 @@ def _supposed(rule: Rule, leaves: Mapping[Term, Array]) -> Iterator[z3.BoolRef]:
             yield from bounds.comparisons(value.item())
 
 
-def _equal(pairs: Iterable[tuple[Array, Array]], supposed: Iterable[z3.BoolRef] = ()) -> str | None:
+def _equal(
+    reals: OrderedReals, pairs: Iterable[tuple[Array, Array]], supposed: Iterable[z3.BoolRef] = ()
+) -> str | None:
     solver = z3.SimpleSolver()
     solver.set("rlimit", RESOURCE_LIMIT)
     solver.add(*supposed)
-    solver.add(z3.Or([u.item() != v.item() for u, v in pairs]))
+    solver.add(z3.Or([reals.differ(u.item(), v.item()) for u, v in pairs]))
+    solver.add(*reals.facts)
     match str(solver.check()):
         case "unsat":
             return None

@@ -29,6 +29,7 @@ def everything():
         "Max(x, Mul(x, 1/10)) = LeakyRelu(x; alpha=(1, 10))",
         "Add(Relu(x), Log(Add(Exp(Neg(Abs(x))), 1))) = Softplus(x)",
         "Mul(x, Tanh(Softplus(x))) = Mish(x)",
+        "Div(Sigmoid(x), Sub(Div(2, Sub(2, Sigmoid(x))), Sigmoid(x))) = Tanh(Softplus(x))",
         "Add(Relu(x), Sub(Exp(Min(x, 0)), 1)) = Elu(x; alpha=(1, 1))",
         "Sqrt(x) = Pow(x; exponent=(1, 2))",
         "Mul(Mul(x, x), Mul(x, x)) = Pow(x; exponent=(4, 1))",
@@ -52,6 +53,15 @@ def test_every_equation_is_proved_and_survives_evaluation(everything):
             rule
         )
         assert isinstance(refute(LIBRARY.builder(), rule), int), format_rule(rule)
+
+
+def test_functions_of_a_bounded_operator_are_found_where_it_and_they_are_asked_for():
+    arithmetic = ("Add", "Sub", "Mul", "Div")
+    texts = {format_rule(rule) for rule in found("Softplus", "Tanh", "Sigmoid", *arithmetic)}
+    assert any("Tanh(Softplus(x))" in text and "Sigmoid(x)" in text for text in texts)
+    for less in (("Softplus", "Tanh"), ("Softplus", "Sigmoid"), ("Tanh", "Sigmoid")):
+        texts = {format_rule(rule) for rule in found(*less, *arithmetic)}
+        assert not any("Softplus" in text or "Tanh" in text or "Sigmoid" in text for text in texts)
 
 
 def test_a_form_that_overflows_is_not_equal_in_floating_point(everything):

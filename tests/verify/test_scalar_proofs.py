@@ -62,8 +62,69 @@ def test_false_equations_are_refuted_and_not_proved(prover, text):
     assert isinstance(examine(LIBRARY, prover, rule(text)), Refuted)
 
 
-def test_what_rests_on_a_law_of_the_exponential_stays_unknown(prover):
-    verdict = examine(LIBRARY, prover, rule("Exp(Add(x, s)) = Mul(Exp(x), Exp(s)) where s[*any_s], x[*any_x]"))
+MISH_TANH = "Tanh(Softplus(x)) = Div(Sigmoid(x), Sub(Div(2, Sub(2, Sigmoid(x))), Sigmoid(x))) where x[*a]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MISH_TANH,
+        "Sigmoid(x) = Reciprocal(Add(1, Exp(Neg(x)))) where x[*a]",
+        "Sigmoid(Neg(x)) = Sub(1, Sigmoid(x)) where x[*a]",
+        "Tanh(x) = Sub(Mul(2, Sigmoid(Mul(2, x))), 1) where x[*a]",
+        "Sub(Softplus(x), Softplus(Neg(x))) = x where x[*a]",
+        "Exp(Softplus(x)) = Add(1, Exp(x)) where x[*a]",
+        "Exp(Mul(3, x)) = Mul(Exp(x), Mul(Exp(x), Exp(x))) where x[*a]",
+    ],
+)
+def test_exponentials_of_sums_are_products_and_those_of_logarithms_what_these_are_of(prover, text):
+    verdict = examine(LIBRARY, prover, rule(text))
+    assert isinstance(verdict, Proved) and verdict.fp_class == "E3", verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Exp(Add(x, s)) = Mul(Exp(x), Exp(s)) where {BOTH}",
+        "Softplus(x) = Log(Add(1, Exp(x))) where x[*a]",
+        "Log(Sigmoid(x)) = Neg(Softplus(Neg(x))) where x[*a]",
+        "Log(Exp(x)) = x where x[*a]",
+        "Tanh(x) = Div(Sub(Exp(x), Exp(Neg(x))), Add(Exp(x), Exp(Neg(x)))) where x[*a]",
+    ],
+)
+def test_what_overflows_on_one_side_alone_is_of_the_loosest_class(prover, text):
+    verdict = examine(LIBRARY, prover, rule(text))
+    assert isinstance(verdict, Proved) and verdict.fp_class == "E4", verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MISH_TANH.replace("Div(2,", "Div(1,"),
+        "Sigmoid(x) = Div(1, Add(1, Exp(x))) where x[*a]",
+        "Tanh(x) = Sub(Mul(2, Sigmoid(x)), 1) where x[*a]",
+        "Softplus(x) = Log(Add(2, Exp(x))) where x[*a]",
+        "Exp(Mul(x, x)) = Mul(Exp(x), Exp(x)) where x[*a]",
+        "Exp(Mul(1/2, x)) = Exp(x) where x[*a]",
+        "Exp(Add(x, 1)) = Exp(x) where x[*a]",
+        f"Exp(Add(x, s)) = Add(Exp(x), Exp(s)) where {BOTH}",
+    ],
+)
+def test_false_equations_about_exponentials_are_refuted_and_not_proved(prover, text):
+    assert prove_scalars(LIBRARY.builder(), rule(text)) is not None
+    assert isinstance(examine(LIBRARY, prover, rule(text)), Refuted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Exp(Log(x)) = x where x[*a]",
+        "Log(Mul(x, x)) = Mul(2, Log(x)) where x[*a]",
+        "Sqrt(Exp(Mul(2, x))) = Exp(x) where x[*a]",
+    ],
+)
+def test_logarithms_of_what_may_be_negative_and_other_functions_stay_unknown(prover, text):
+    verdict = examine(LIBRARY, prover, rule(text))
     assert isinstance(verdict, Unknown) and "as far as their functions are known" in verdict.reason
 
 
