@@ -11,13 +11,15 @@ from itertools import combinations
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
-from taso_opt.core.term import Apply, Term, operator_count, postorder
-from taso_opt.core.types import REAL
+from taso_opt.core.term import Apply, Term, Var, operator_count, postorder
+from taso_opt.core.types import REAL, TensorType
+from taso_opt.generate.scalars import of_any_shape
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.instances import instantiate
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.shapes import any_shape
 from taso_opt.spec.text import format_rule
 
 MOST_WORDINGS = 14
@@ -56,7 +58,9 @@ def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
             said[instance.left].append(wordings)
     for left, definitions in said.items():
         wordings = [wording for definition in definitions for wording in definition]
-        yield from (Rule(left, (wording,)) for wording in wordings)
+        equations = [Rule(left, (wording,)) for wording in wordings]
+        yield from equations
+        yield from (_as_factor(builder, rule) for rule in equations if _is_reciprocal(builder, rule))
         if len(definitions) > 1:
             nearest = {wording for definition in definitions for wording in definition[:NEAREST]}
             pairs = combinations(wordings, 2)
@@ -76,6 +80,23 @@ def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Te
         if len(found) >= MOST_WORDINGS:
             break
     return list(instantiate(builder, found[:MOST_WORDINGS], {}, REAL))
+
+
+def _is_reciprocal(builder: Builder, rule: Rule) -> bool:
+    """Whether a function of numbers is 1 over something."""
+    (said,) = rule.target
+    operators = [builder.operator(term) for term in postorder((*rule.source, said)) if isinstance(term, Apply)]
+    scalar = all(operator is not None and operator.elementwise for operator in operators)
+    return scalar and isinstance(said, Apply) and said.operator == "Div" and literal_value(said.args[0]) == 1
+
+
+def _as_factor(builder: Builder, rule: Rule) -> Rule:
+    """What is 1 over something, times another number, is this number over that."""
+    alone = of_any_shape(builder, rule)
+    (function,), (said,) = alone.source, alone.target
+    assert isinstance(said, Apply)
+    factor = Var("s", TensorType(REAL, (any_shape("s"),)))
+    return Rule((builder.apply("Mul", (function, factor), {}),), (builder.apply("Div", (factor, said.args[1]), {}),))
 
 
 def _multiplies_by_one(term: Term) -> bool:

@@ -129,7 +129,7 @@ def _equations(builder: Builder, function: _Function) -> Iterator[Rule]:
         for other in (function.term, *short):
             new = term not in short or other is function.term
             if new and builder.types(term) == builder.types(other):
-                yield _renamed(builder, Rule((term,), (other,)))
+                yield of_any_shape(builder, Rule((term,), (other,)))
 
 
 @dataclass
@@ -298,8 +298,8 @@ def value_key(row: Values) -> bytes:
     return (row.astype(np.float32) + np.float32(0)).tobytes()
 
 
-def _renamed(builder: Builder, rule: Rule) -> Rule:
-    """The rule with its variables called x and s in the order in which they occur."""
+def of_any_shape(builder: Builder, rule: Rule) -> Rule:
+    """The rule with its variables called x and s in the order in which they occur, of any shapes that broadcast."""
     names = dict(zip(variables((*rule.source, *rule.target)), ("x", "s", "t"), strict=False))
     images: dict[Term, Any] = {}
     for term in postorder((*rule.source, *rule.target)):

@@ -45,6 +45,7 @@ def rule(text):
     [
         "Sigmoid(x) = Div(1, Add(1, Exp(Neg(x)))) where x[*a]",
         "Sigmoid(x) = Reciprocal(Add(1, Exp(Neg(x)))) where x[*a]",
+        "Mul(Sigmoid(x), s) = Div(s, Add(1, Exp(Neg(x)))) where s[*any_s], x[*any_x]",
         f"LayerNormalization(x, epsilon) = Div({CENTRED}, Sqrt(Add({MEANS}, epsilon))) where {PLAIN}",
         f"LayerNormalization(x, epsilon) = Mul({CENTRED}, Reciprocal(Sqrt(Add({SQUARES}, epsilon)))) where {PLAIN}",
         f"LayerNormalization(x, epsilon) = "
