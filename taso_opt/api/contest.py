@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
+from typing import overload
 
 from taso_opt import __version__
 from taso_opt.api.job import Job
@@ -25,6 +26,7 @@ from taso_opt.onnx_io import (
     rounds_to_integers,
     save_atomically,
     seeded,
+    weight_bytes,
     write_model,
 )
 from taso_opt.runtime import run_feeds
@@ -69,9 +71,7 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
     """
     with scratch_folder() as folder, CostTable() as table:
         stage = _stage(job, folder)
-        candidates = [folder / f"candidate{number}.onnx" for number in range(len(plans))]
-        for plan, file in zip(plans, candidates, strict=True):
-            save_atomically(stage.form(plan), file, original=job.source.path, durable=False)
+        candidates = _Candidates(job, stage, plans, folder)
         question = _question(job, plans, standard)
         known = table.decision(place, question)
         if known is not None and known.winner is None:
@@ -101,6 +101,29 @@ class _Stage:
         return whole if self.cut is None else self.cut.apply(whole)
 
 
+class _Candidates(Sequence[Path]):
+    """The files of the plans' models; each is written when it is first asked for, since a large one takes seconds."""
+
+    def __init__(self, job: Job, stage: _Stage, plans: Sequence[Plan], folder: Path) -> None:
+        self._job, self._stage, self._plans, self._folder = job, stage, plans, folder
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    @overload
+    def __getitem__(self, at: int) -> Path: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Path]: ...
+    def __getitem__(self, at: int | slice) -> Path | Sequence[Path]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self)))]
+        plan, file = self._plans[at], self._folder / f"candidate{at}.onnx"
+        if not file.exists():
+            self._job.tell(f"writing candidate {at + 1}")
+            save_atomically(self._stage.form(plan), file, original=self._job.source.path, durable=False)
+        return file
+
+
 def _stage(job: Job, folder: Path) -> _Stage:
     """Unseeded random operators get seeds, to be comparable at all; what cannot run is cut out."""
     path, source, seed = job.source.path, job.source.proto, job.settings.seed
@@ -119,7 +142,8 @@ def _stage(job: Job, folder: Path) -> _Stage:
         save_atomically(proto, original, original=path, durable=False)
     feeds = [*sample_feeds(inputs, samples, seed), *feeds_at_other_sizes(job, original, inputs)]
     timing = timing_feeds(inputs, samples, seed)
-    trial = Trial(feeds, timing, job.run, computes_in_singles(source), rounds_to_integers(source), job.deadline)
+    judged = computes_in_singles(source), rounds_to_integers(source)
+    trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source))
     return _Stage(model, original, trial, cut)
 
 

@@ -162,7 +162,6 @@ def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record
 
 def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Record:
     """Compare and time the plans' models against the original as a whole, and write the winner."""
-    job.tell("writing the best candidates")
     try:
         contest = hold_contest(job, plans, costs.standard(plans), costs.latency.place)
     except UnsupportedError as error:

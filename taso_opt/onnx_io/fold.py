@@ -14,7 +14,7 @@ from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
-MOST_REMEMBERED = 512 << 20
+MOST_REMEMBERED = 128 << 20
 """Bytes of values that are kept, since the plans of a search fold much the same."""
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
-from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
+from google.protobuf.descriptor import Descriptor, FieldDescriptor  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto, checker
 
@@ -71,12 +72,25 @@ def _undecodable_field(model: ModelProto) -> str:
     stack: list[Message] = [model]
     while stack:
         top = stack.pop()
-        for field, value in top.ListFields():
-            if field.type == FieldDescriptor.TYPE_MESSAGE:
-                stack.extend((value,) if isinstance(value, Message) else value)
-            elif field.type == FieldDescriptor.TYPE_STRING and not _is_text(value):
-                return str(field.name)
+        for name, is_message in _fields_with_text(top.DESCRIPTOR):
+            value = getattr(top, name)
+            if not is_message and not _is_text(value):
+                return name
+            if is_message and isinstance(value, Message):
+                stack.extend((value,) if top.HasField(name) else ())
+            elif is_message:
+                stack.extend(value)
     return ""
+
+
+@cache
+def _fields_with_text(kind: Descriptor) -> tuple[tuple[str, bool], ...]:
+    """The fields of a message that are text or messages, and which they are.
+
+    Weights are neither: to look at them is to copy them.
+    """
+    types = {FieldDescriptor.TYPE_MESSAGE: True, FieldDescriptor.TYPE_STRING: False}
+    return tuple((str(field.name), types[field.type]) for field in kind.fields if field.type in types)
 
 
 def _is_text(value: object) -> bool:

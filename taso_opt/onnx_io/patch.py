@@ -35,7 +35,7 @@ class Patch:
         self._fresh = self._fresh_names()
         self._names: dict[Term, str] = {}
         self._arrays: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        self._new_tensors: list[TensorProto] = []
+        self._constants: dict[str, Term | Array] = {}
         self._nodes: list[NodeProto] = []
 
     def build(self) -> None:
@@ -58,13 +58,13 @@ class Patch:
         used = {name for node in self._nodes for name in (*node.input, *captured_names(node))}
         used |= {value.name for value in (*graph.input, *graph.output)}
         # ONNX keeps some operands of terms in attributes.
-        self._new_tensors = [tensor for tensor in self._new_tensors if tensor.name in used]
+        new = (self._tensor(name, value) for name, value in self._constants.items() if name in used)
         if result.ir_version < FIRST_IR_WITH_DEFAULTS:
-            graph.node.extend(_constant_node(tensor) for tensor in self._new_tensors)
+            graph.node.extend(map(_constant_node, new))
         graph.node.extend(self._nodes)
         _drop_unused(graph, used, used | {name for node in self._nodes for name in node.output})
         if result.ir_version >= FIRST_IR_WITH_DEFAULTS:
-            graph.initializer.extend(self._new_tensors)
+            graph.initializer.extend(new)
 
     def _fresh_names(self) -> Iterator[str]:
         return (name for name in (f"{PREFIX}{number}" for number in count()) if name not in self._taken)
@@ -118,7 +118,7 @@ class Patch:
         if term in self._model.origin:
             return
         if term in self._arrangement.constant or isinstance(term, Const):
-            self._new_tensors.append(numpy_helper.from_array(self._fold(term), self._names[term]))
+            self._constants[self._names[term]] = term
         elif isinstance(term, Apply):
             self._nodes.append(self._new_node(term))
 
@@ -164,8 +164,12 @@ class Patch:
         key = value.dtype.str, value.shape, value.tobytes()
         if key not in self._arrays:
             self._arrays[key] = next(self._fresh)
-            self._new_tensors.append(numpy_helper.from_array(np.array(value, order="C"), self._arrays[key]))
+            self._constants[self._arrays[key]] = np.array(value, order="C")
         return self._arrays[key]
+
+    def _tensor(self, name: str, value: Term | Array) -> TensorProto:
+        """A new constant, computed only now, so that never two large ones are there at once."""
+        return numpy_helper.from_array(self._fold(value) if isinstance(value, Term) else value, name)
 
 
 def _drop_unused(graph: GraphProto, used: set[str], defined: set[str]) -> None:

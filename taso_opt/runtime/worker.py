@@ -53,6 +53,7 @@ def serve(pipe: int, parent: int, die_with_parent_thread: bool) -> None:
         connection.send(first)
         while isinstance(first, Ready):
             connection.send(reply_to(connection.recv()))
+            _return_memory()
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
@@ -110,6 +111,13 @@ def _import_runtime() -> Ready | Refusal:
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():  # which reserves far more than it uses
         _bound_memory()
     return Ready()
+
+
+def _return_memory() -> None:
+    """Give the system back what the sessions of a request left: glibc keeps hundreds of megabytes of large models."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def _bound_memory() -> None:

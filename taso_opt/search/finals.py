@@ -29,6 +29,9 @@ HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
 ROUND_ERROR = 0.1
 """By which share the ratio of one round of the heat may be off; that of several by less, as their square root grows."""
 
+HEAT_BYTES = 1 << 30
+"""Of weights that the sessions of a heat may hold at once; candidates beyond that are left to their prediction."""
+
 FINAL_LIMIT_S = 8.0
 """Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
 
@@ -119,7 +122,7 @@ class Trial:
 
     `singles` tells that float64 outputs come from float32 and are judged as such; `rounds` that the model quantizes,
     where a difference need not mean a wrong rule: such a candidate drops out. At `deadline`, by the monotonic clock,
-    the user waits no longer for more certainty.
+    the user waits no longer for more certainty. The original has so many `weight_bytes`.
     """
 
     feeds: Sequence[Feed]
@@ -128,6 +131,7 @@ class Trial:
     singles: bool = False
     rounds: bool = False
     deadline: float = math.inf
+    weight_bytes: int = 0
 
     @property
     def is_late(self) -> bool:
@@ -138,6 +142,11 @@ class Trial:
     def patience_s(self) -> float:
         """How many seconds a measurement may take that is there for more certainty."""
         return min(max(self.deadline - time.monotonic(), FINAL_LIMIT_S), LONG_LIMIT_S)
+
+    @property
+    def most_at_once(self) -> int:
+        """How many candidates there is room for beside the original and its control, at least one."""
+        return max(HEAT_BYTES // max(self.weight_bytes, 1) - 2, 1)
 
 
 def hold_finals(
@@ -151,23 +160,23 @@ def hold_finals(
 ) -> Finals:
     """Find the best candidate in a short heat, compare its outputs, and time it alone against the original.
 
-    Candidates stand in the order of their predicted costs, which decides where the heat cannot. Where the best loses,
-    the fastest of the heat, or else the first candidate, gets its chance if there is time. One wins if it meets the
-    standard. A `champion`, the winner of earlier finals of the same, runs alone, and wins unless it is behind now. The
-    heat's figures are not used again: the best of several noisy ones is mostly too good. `heard` takes what is done
-    now. Raises MismatchError when who is timed computes something else, UncheckableError when the original fails.
+    Candidates stand in the order of their predicted costs, which decides where the heat cannot; one that is never run
+    is never asked for. Where the best loses, the fastest of the heat, or else the first candidate, gets its chance if
+    there is time. One wins if it meets the standard. A `champion`, the winner of earlier finals of the same, runs
+    alone, and wins unless it is behind now. The heat's figures are not used again: the best of several noisy ones is
+    mostly too good. `heard` takes what is done now. Raises MismatchError when who is timed computes something else,
+    UncheckableError when the original fails.
     """
-    heard(f"timing {_counted(len(candidates))} against the original")
-    heat = _heat(process, original, candidates, trial, standard, champion)
+    heat = _heat(process, original, candidates, trial, standard, champion, heard)
     dropped, losers = list(heat.dropped), list[Finalist]()
     for number in heat.order:
-        heard("checking the outputs of the fastest candidate")
-        agreed, objections = _compared(process, original, candidates, number, trial)
+        candidate = candidates[number]
+        heard(f"checking the outputs of candidate {number + 1}")
+        agreed, objections = _compared(process, original, candidate, number, trial)
         if objections:
             dropped.append(objections[0])
             continue
-        judges = _judges(standard, number, champion)
-        latency, won = _final(process, original, candidates[number], trial, judges, heard)
+        latency, won = _final(process, original, candidate, trial, _judges(standard, number, champion), heard)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
@@ -183,10 +192,10 @@ def hold_finals(
 
 
 def _compared(
-    process: RuntimeProcess, original: Model, candidates: Sequence[Model], number: int, trial: Trial
+    process: RuntimeProcess, original: Model, candidate: Model, number: int, trial: Trial
 ) -> tuple[Agreement, list[str]]:
     """How far a candidate's outputs agree with the original's, and what speaks against it."""
-    agreed = agreement(process, original, candidates[number], trial.feeds, trial.settings, trial.singles)
+    agreed = agreement(process, original, candidate, trial.feeds, trial.settings, trial.singles)
     if agreed.reasons and not trial.rounds:
         raise _mismatch(number, agreed)
     return agreed, [agreed.failure] if agreed.failure else [*agreed.reasons, *agreed.elsewhere]
@@ -207,7 +216,7 @@ def _final(
 ) -> tuple[LatencyComparison, bool]:
     """The candidate in turns with the original, for longer where noise may explain that it is ahead; whether it won."""
     judge, is_open = judges
-    heard("timing the fastest candidate in turns with the original")
+    heard("timing this candidate in turns with the original")
     request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=FINAL_LIMIT_S)
     latency, won = _judged(process, request, judge)
     (found,) = latency.candidates
@@ -230,10 +239,6 @@ def _judged(process: RuntimeProcess, request: CompareLatency, judge: Judge) -> t
     return latency, isinstance(found, Contestant) and judge(latency, found)
 
 
-def _counted(candidates: int) -> str:
-    return "1 candidate" if candidates == 1 else f"{candidates} candidates"
-
-
 @dataclass(frozen=True)
 class _Heat:
     """In which order candidates are timed alone until one wins, how many may lose before, and why others do not run."""
@@ -250,24 +255,30 @@ def _heat(
     trial: Trial,
     standard: Standard,
     champion: int | None,
+    heard: Callable[[str], None],
 ) -> _Heat:
-    """A few rounds of all candidates that run, and what follows from them.
+    """A few rounds of all candidates that run and that there is room for, and what follows from them.
 
     Nothing runs where there is nothing to choose by it: a champion alone, or latency that counts nothing.
     """
     if champion is not None:
         return _Heat((champion,), 1)
-    if len(candidates) == 1 or not standard.latency:
+    together = min(len(candidates), trial.most_at_once)
+    if together == 1 or not standard.latency:
         order = sorted(range(len(candidates)), key=lambda number: standard.score(number, 1.0))
-        return _Heat(tuple(order), len(order))
+        return _Heat(tuple(order), min(MOST_LOSERS, len(order)) if standard.latency else len(order))
     place = trial.timing, trial.settings, HEAT_ROUNDS, HEAT_RECREATIONS
-    request = CompareLatency(original, tuple(candidates), *place, time_limit_s=HEAT_LIMIT_S)
-    latency = _timed(process, request)
+    entrants = tuple(candidates[number] for number in range(together))
+    heard(f"timing {together} candidates against the original")
+    latency = _timed(process, CompareLatency(original, entrants, *place, time_limit_s=HEAT_LIMIT_S))
     ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}
     dropped = tuple(found.reason for found in latency.candidates if isinstance(found, Failed))
+    others = tuple(range(together, len(candidates)))
     if not ran:
-        return _Heat((), 0, dropped)
-    return _ranked({number: latency.ratio(one).value for number, one in ran.items()}, latency.rounds, standard, dropped)
+        return _Heat(others, min(MOST_LOSERS, len(others)), dropped)
+    ratios = {number: latency.ratio(one).value for number, one in ran.items()}
+    ranked = _ranked(ratios, latency.rounds, standard, dropped)
+    return replace(ranked, order=(*ranked.order, *others))
 
 
 def _ranked(ratios: Mapping[int, float], rounds: int, standard: Standard, dropped: tuple[str, ...]) -> _Heat:

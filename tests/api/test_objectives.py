@@ -102,12 +102,13 @@ def test_the_same_question_gets_the_same_file_again_without_a_new_contest(chain,
     settings = OptimizeSettings(budget=20, force=True)
     first = optimize_file(chain, settings, process=process)
     written = chain.with_name("model.opt.onnx").read_bytes()
-    heats = []
+    heats, told = [], []
     monkeypatch.setattr(finals, "is_behind", lambda *measured: heats.append(measured) or False)
-    second = optimize_file(chain, settings, process=process)
+    second = optimize_file(chain, settings, told.append, process)
     assert second.result == first.result == "improved"
     assert chain.with_name("model.opt.onnx").read_bytes() == written
     assert len(heats) == 1 and second.speedup is not None
+    assert sum(line.startswith("writing candidate") for line in told) == 1
 
 
 def test_two_processes_write_the_same_file(chain, tmp_path):

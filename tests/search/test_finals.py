@@ -27,18 +27,20 @@ def held(monkeypatch):
     """
     monkeypatch.setattr(finals, "agreement", lambda *_: Agreement((), ()))
 
-    def hold(*measurements, champion=None, heat=(1.1,), rounds=8, left_s=inf):
+    def hold(*measurements, champion=None, heat=(1.1,), rounds=8, left_s=inf, weight_bytes=0):
         requests, answers = [], iter(measurements)
 
         def compare(process, request, grace_s):
             if len(request.candidates) > 1:
-                return compared(*((ratio, ratio, ratio) for ratio in heat), rounds=rounds)
+                entrants = heat[: len(request.candidates)]
+                return compared(*((ratio, ratio, ratio) for ratio in entrants), rounds=rounds)
             requests.append((request.rounds, request.time_limit_s))
             return compared(next(answers))
 
         monkeypatch.setattr(finals, "compare_latency", compare)
         candidates = [f"candidate {number}" for number in range(len(heat))]
-        trial = Trial([{}], ({},), RunSettings(), deadline=time.monotonic() + left_s)
+        deadline = time.monotonic() + left_s
+        trial = Trial([{}], ({},), RunSettings(), deadline=deadline, weight_bytes=weight_bytes)
         found = hold_finals(None, "model", candidates, trial, FASTEST, champion)
         return found.finalist, requests
 
@@ -117,3 +119,17 @@ def test_where_the_one_by_prediction_loses_the_fastest_of_the_heat_gets_its_chan
 def test_where_time_is_up_the_best_by_prediction_gets_no_chance(held):
     finalist, requests = held(SMALL, CERTAIN, heat=FAST_LAST, left_s=-1.0)
     assert (finalist.number, finalist.won, len(requests)) == (2, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("mib", "measured", "number"),
+    [(100, [CERTAIN], 2), (250, [CERTAIN], 1), (250, [SMALL, SMALL, CERTAIN], 1), (400, [CERTAIN], 0)],
+)
+def test_large_models_run_in_the_heat_as_there_is_room_and_the_rest_by_prediction(held, mib, measured, number):
+    finalist, _ = held(*measured, heat=FAST_LAST, weight_bytes=mib << 20)
+    assert finalist.number == number
+
+
+def test_without_a_heat_the_second_best_by_prediction_gets_its_chance(held):
+    finalist, requests = held(SMALL, CERTAIN, heat=FAST_LAST, weight_bytes=400 << 20)
+    assert (finalist.number, finalist.won, len(requests)) == (1, True, 2)
