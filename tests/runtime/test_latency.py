@@ -46,9 +46,9 @@ def test_an_obviously_slower_and_an_obviously_faster_model_are_recognised(shared
     faster, slower = result.candidates
     assert isinstance(faster, Contestant)
     assert isinstance(slower, Contestant)
-    assert result.ratio(faster).low > 1.5
+    assert result.ratio(faster).value > 1.5
     assert result.is_ahead(faster)
-    assert result.ratio(slower).high < 0.7
+    assert result.ratio(slower).value < 0.7
     assert not result.is_ahead(slower)
     assert slower.latency.cpu.median_ms > result.original.cpu.median_ms > faster.latency.cpu.median_ms
 
