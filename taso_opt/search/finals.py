@@ -135,8 +135,8 @@ class Trial:
 
     @property
     def is_late(self) -> bool:
-        """Whether the deadline has passed."""
-        return time.monotonic() > self.deadline
+        """Whether the deadline leaves no time to time another candidate."""
+        return time.monotonic() + FINAL_LIMIT_S > self.deadline
 
     @property
     def patience_s(self) -> float:

@@ -116,8 +116,9 @@ def test_where_the_one_by_prediction_loses_the_fastest_of_the_heat_gets_its_chan
     assert (finalist.number, finalist.won, len(requests)) == (number, wins, len(measured))
 
 
-def test_where_time_is_up_the_best_by_prediction_gets_no_chance(held):
-    finalist, requests = held(SMALL, CERTAIN, heat=FAST_LAST, left_s=-1.0)
+@pytest.mark.parametrize("left_s", [-1.0, 4.0])
+def test_where_time_is_nearly_up_the_best_by_prediction_gets_no_chance(held, left_s):
+    finalist, requests = held(SMALL, CERTAIN, heat=FAST_LAST, left_s=left_s)
     assert (finalist.number, finalist.won, len(requests)) == (2, False, 1)
 
 
