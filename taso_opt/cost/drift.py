@@ -10,6 +10,8 @@ that waits for its weights, a convolution that computes, an element-wise functio
 
 from __future__ import annotations
 
+from math import exp, log
+
 from taso_opt.core.term import Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import standalone_model
@@ -19,8 +21,14 @@ from taso_opt.spec.builder import Builder
 CANARY = "canary"
 """The key under which the time of the canary is kept."""
 
-PLAN = MeasurePlan(rounds=45, sample_s=1.5e-3, model_s=0.15)
-"""For the time that all later ones are compared with."""
+PLAN, CANARIES = MeasurePlan(rounds=25, sample_s=1.5e-3, model_s=0.15), 3
+"""For the time that all later ones are compared with, and in how many sessions it is measured."""
+
+UNCERTAIN = 0.03
+"""By which share the canary's time differs from one batch to the next on a machine that does nothing else."""
+
+WAITING = 0.4
+"""How far kernels that wait for their weights follow the canary: farther caches drift less than what computes does."""
 
 FURTHEST = 3.0
 """A canary that takes so many times as long, or as short, was itself disturbed: no machine drifts that far."""
@@ -29,12 +37,20 @@ OPSET, IR_VERSION = 13, 8
 WINDOWS = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
 
 
-def at_reference_speed(seconds: float, timing: Timing, reference_s: float | None) -> float:
-    """A time as it would have been had the canary beside it taken as long as at first."""
+def at_reference_speed(seconds: float, timing: Timing, reference_s: float | None, waits: bool = False) -> float:
+    """A time as it would have been had the canary beside it taken as long as at first.
+
+    The canary has a noise of its own: a small difference counts for little, a large one in full (Wiener's filter).
+    What `waits` for its weights follows the canary only in part.
+    """
     if reference_s is None or timing.beside_s is None:
         return seconds
     slower = timing.beside_s / reference_s
-    return seconds / slower if 1 / FURTHEST < slower < FURTHEST else seconds
+    if not 1 / FURTHEST < slower < FURTHEST:
+        return seconds
+    drift = log(slower)
+    followed = drift * drift**2 / (drift**2 + UNCERTAIN**2)
+    return seconds * exp(-followed * (WAITING if waits else 1.0))
 
 
 def canary(builder: Builder) -> MeasureItem:

@@ -20,7 +20,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
-from taso_opt.cost.drift import CANARY, at_reference_speed, canary
+from taso_opt.cost.drift import CANARIES, CANARY, at_reference_speed, canary
 from taso_opt.cost.drift import PLAN as CANARY_PLAN
 from taso_opt.cost.layout import form_key, is_conversion
 from taso_opt.cost.overhead import (
@@ -79,6 +79,9 @@ LARGEST_UNIT = 1 << 30
 
 NEAREST_CACHE = 1 << 16
 """Bytes of weights that are near wherever they were before."""
+
+PLACES, PLACES_S = 4, 4e-3
+"""Copies of a kernel that computes much, as long as they take no more seconds together."""
 
 READ_SIDE = 512
 READ_BYTES = 4 * READ_SIDE**2
@@ -179,10 +182,13 @@ class Measurer:
 
     def measure_canary(self, builder: Builder) -> CostEntry:
         """What the canary takes now; infinity where it cannot be measured."""
-        (timing,) = measure_many(self._process, [self._canary(builder)], self._run, CANARY_PLAN).values()
-        if isinstance(timing, Timing):
-            return CostEntry(self.machine, CANARY, timing.quiet_s, timing.spread_s, timing.samples)
-        return CostEntry(self.machine, CANARY, math.inf, 0.0, 0)
+        items = [replace(self._canary(builder), key=f"{CANARY} {place}") for place in range(CANARIES)]
+        timings = measure_many(self._process, items, self._run, CANARY_PLAN).values()
+        known = sorted((one for one in timings if isinstance(one, Timing)), key=lambda one: one.quiet_s)
+        if not known:
+            return CostEntry(self.machine, CANARY, math.inf, 0.0, 0)
+        middle = known[len(known) // 2]
+        return CostEntry(self.machine, CANARY, middle.quiet_s, middle.spread_s, middle.samples)
 
     def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[Measured | None]:
         self._overhead = self._overhead or overhead(self._process, self._run, builder)
@@ -202,7 +208,7 @@ class Measurer:
     def _entry(self, one: _Prepared, timing: Measured | None) -> CostEntry:
         assert self._overhead is not None, "known before anything is timed"
         if isinstance(timing, Timing):
-            quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s)
+            quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s, one.waits)
             seconds = self._overhead.without(quiet_s, one.copies, one.ports)
             return CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples)
         return CostEntry(self.place, one.key, one.if_absent if isinstance(timing, Absent) else math.inf, 0.0, 0)
@@ -255,12 +261,15 @@ class Measurer:
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs, or as move what lies between two uses of the memory that a kernel waits for.
 
-        What is computed element by element is written over an operand that was just computed: that is near.
+        What is computed element by element is written over an operand that was just computed: that is near. Of what
+        computes much the time depends on where in memory its operands happen to lie: a few copies give the mean.
         """
         enough = max(1, ENOUGH_WORK // unit_work(unit, builder))
         if weights:
             enough = max(enough, self.surroundings.weights // weights)
-        elif not (_is_elementwise(unit, builder) or is_compute_bound(unit, builder, kernel_bytes(unit, builder))):
+        elif is_compute_bound(unit, builder, kernel_bytes(unit, builder)):
+            enough = max(enough, min(PLACES, int(PLACES_S * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder))))
+        elif not _is_elementwise(unit, builder):
             enough = max(enough, ceil(self.surroundings.buffers / kernel_bytes(unit, builder)))
         return min(enough, most_copies(self._run, _ports(unit, builder)))
 

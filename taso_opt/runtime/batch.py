@@ -22,6 +22,9 @@ from taso_opt.runtime.sampling import Clock, calibrate, clock_of, no_garbage_col
 
 FEWEST_SAMPLES = 3
 
+BESIDE_SESSIONS = 3
+"""Of the model that is timed beside all others: sessions of one model differ by a few percent, and all hang on it."""
+
 
 @dataclass
 class _Entrant:
@@ -37,32 +40,30 @@ def measure_many(request: MeasureMany) -> dict[str, Measured]:
     """A Timing for each key, Failed with the reason or Absent; the order of the answer is that of the request."""
     generator = np.random.default_rng(request.settings.seed)
     clock = clock_of(request.settings)
-    results: dict[str, Measured] = {}
-    items = [*request.items, *([request.beside] if request.beside is not None else [])]
+    results: dict[int, Measured] = {}
+    items = [*request.items, *([request.beside] * BESIDE_SESSIONS if request.beside is not None else [])]
+    beside = range(len(request.items), len(items))
     # 1. Create, run once and calibrate, in random order.
-    entrants: dict[str, _Entrant] = {}
+    entrants: dict[int, _Entrant] = {}
     with scratch_folder() as folder:
-        for place in generator.permutation(len(items)):
+        for place in map(int, generator.permutation(len(items))):
             entrant = _entered(items[place], request, folder / "lowered.onnx")
             if isinstance(entrant, _Entrant):
-                entrants[items[place].key] = entrant
+                entrants[place] = entrant
             else:
-                results[items[place].key] = entrant
-    # 2. Interleaved rounds, each in a new random order; the model beside has two turns in each, since all hang on it.
-    beside_key = request.beside.key if request.beside is not None else None
-    turns = [*entrants, *(key for key in entrants if key == beside_key)]
+                results[place] = entrant
+    # 2. Interleaved rounds, each in a new random order.
     with no_garbage_collection():
         for _ in range(request.plan.rounds):
-            for place in generator.permutation(len(turns)):
-                key, entrant = turns[place], entrants[turns[place]]
-                if key not in results and (key == beside_key or _wants_more(entrant, request.plan)):
-                    _visit(entrant, clock, request.settings.runtime, results)
+            for place in map(int, generator.permutation(list(entrants))):
+                if place not in results and (place in beside or _wants_more(entrants[place], request.plan)):
+                    _visit(entrants[place], clock, request.settings.runtime, results, place)
     # 3. Medians.
-    for key, entrant in entrants.items():
-        results.setdefault(key, replace(timing_of(entrant.samples), layouts=entrant.layouts))
-    beside = None if beside_key is None else results[beside_key]
-    beside_s = beside.quiet_s if isinstance(beside, Timing) else None
-    return {item.key: _beside(results[item.key], beside_s) for item in request.items}
+    for place, entrant in entrants.items():
+        results.setdefault(place, replace(timing_of(entrant.samples), layouts=entrant.layouts))
+    times = [result.quiet_s for result in map(results.__getitem__, beside) if isinstance(result, Timing)]
+    beside_s = float(np.median(times)) if times else None
+    return {item.key: _beside(results[place], beside_s) for place, item in enumerate(request.items)}
 
 
 def _beside(result: Measured, beside_s: float | None) -> Measured:
@@ -91,13 +92,13 @@ def _wants_more(entrant: _Entrant, plan: MeasurePlan) -> bool:
     return entrant.spent_s < plan.model_s and shortest[-1] > (1 + plan.agreement) * shortest[0]
 
 
-def _visit(entrant: _Entrant, clock: Clock, runtime: str, results: dict[str, Measured]) -> None:
+def _visit(entrant: _Entrant, clock: Clock, runtime: str, results: dict[int, Measured], place: int) -> None:
     start = time.perf_counter()
     try:
         with refusals("run", entrant.item.model, runtime):
             sample = take_sample(entrant.run, entrant.repeats, clock)
     except TasoError as error:
-        results[entrant.item.key] = Failed(str(error))
+        results[place] = Failed(str(error))
         return
     entrant.samples.append(sample.on(clock.name))
     entrant.spent_s += time.perf_counter() - start

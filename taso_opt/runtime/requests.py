@@ -104,7 +104,7 @@ DEFAULT_PLAN = MeasurePlan()
 class MeasureMany:
     """Time a batch of small models in interleaved rounds; answered by a Timing, Failed or Absent for each key.
 
-    The model `beside` takes part in all rounds, twice; its time is told with that of each of the others.
+    The model `beside` takes part in all rounds, in several sessions; its time is told with that of each of the others.
     """
 
     items: tuple[MeasureItem, ...]

@@ -47,7 +47,7 @@ def test_costs_do_not_depend_on_how_fast_the_machine_is_while_they_are_measured(
     before = model.cost([BUILDER.Tanh(X)])
     process.slowness = 1.5
     after = model.cost([BUILDER.Sqrt(X)])
-    assert before == pytest.approx(after)
+    assert before == pytest.approx(after, rel=0.01)
     (unit,) = model.units([BUILDER.Tanh(X)])
     measurer = Measurer(process, RunSettings(), info)  # which nobody told the reference
     (disturbed,) = measurer.measure([unit], BUILDER, UnitFinder(BUILDER), 17)
@@ -60,7 +60,7 @@ def test_a_later_run_goes_on_at_the_speed_at_which_the_table_was_begun(table, in
     before = first.cost([BUILDER.Tanh(X)])
     process.slowness = 0.7
     later = CostModel(BUILDER, table, Measurer(process, RunSettings(), info), opset=17)
-    assert later.cost([BUILDER.Sqrt(X)]) == pytest.approx(before)
+    assert later.cost([BUILDER.Sqrt(X)]) == pytest.approx(before, rel=0.01)
     assert [entry.seconds for entry in table.entries() if entry.unit == CANARY] == [1e-3]
 
 
@@ -71,7 +71,17 @@ def test_a_time_stays_as_it_is_where_the_canary_says_nothing_or_cannot_be_believ
 
 def test_a_time_stays_as_it_is_without_a_canary_beside_it():
     assert at_reference_speed(5e-3, Timing(5e-3, 0.0, 9, 5e-3), 1e-3) == 5e-3
-    assert at_reference_speed(5e-3, Timing(5e-3, 0.0, 9, 5e-3, beside_s=1.25e-3), 1e-3) == pytest.approx(4e-3)
+    assert at_reference_speed(5e-3, Timing(5e-3, 0.0, 9, 5e-3, beside_s=1.25e-3), 1e-3) == pytest.approx(4e-3, rel=0.01)
+
+
+def test_a_small_difference_is_the_canarys_own_noise():
+    timing = Timing(5e-3, 0.0, 9, 5e-3, beside_s=1.02e-3)
+    assert 4.95e-3 < at_reference_speed(5e-3, timing, 1e-3) < 5e-3
+
+
+def test_what_waits_for_its_weights_follows_the_canary_in_part():
+    timing = Timing(5e-3, 0.0, 9, 5e-3, beside_s=1.44e-3)
+    assert at_reference_speed(5e-3, timing, 1e-3, waits=True) == pytest.approx(5e-3 / 1.44**0.4, rel=0.01)
 
 
 def test_the_canary_is_timed_in_every_batch_and_is_no_result_of_its_own():
