@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Protocol
 
@@ -39,9 +39,14 @@ class UnitText:
         self._shapes: dict[Term, str] = {}
         self._with_numbers = has_seed(members)
 
-    def of(self, roots: Sequence[Apply]) -> str:
-        """The text of the unit with these roots."""
-        return " ".join(map(self._spelled, sorted(roots, key=self._shape)))
+    def of(self, roots: Iterable[Term]) -> str:
+        """The text of the unit with these roots, in the order of their shapes."""
+        return " ".join(map(self._spelled, roots))
+
+    @property
+    def operands(self) -> list[Term]:
+        """What the unit takes from outside, in the order of the text."""
+        return list(self._names)
 
     def _spelled(self, term: Term) -> str:
         """A term at its place: with names for operands, which may be shared, and numbers for members seen before."""
@@ -58,11 +63,11 @@ class UnitText:
             self._names[term] = f"{letter}{len(self._names)}:{self._leaf(term)}"
         return self._names[term]
 
-    def _shape(self, term: Term) -> str:
+    def shape(self, term: Term) -> str:
         """A term without names: what it is apart from its place."""
         if term not in self._shapes:
             if isinstance(term, Apply) and term in self._members:
-                self._shapes[term] = self._application(term, self._shape)
+                self._shapes[term] = self._application(term, self.shape)
             else:
                 self._shapes[term] = self._leaf(term)
         return self._shapes[term]
@@ -76,7 +81,7 @@ class UnitText:
         operator = self._known.builder.operator(term)
         if operator is None or not operator.commutative:
             return term.args
-        return sorted(term.args, key=lambda operand: (self._known.is_constant(operand), self._shape(operand)))
+        return sorted(term.args, key=lambda operand: (self._known.is_constant(operand), self.shape(operand)))
 
     def _leaf(self, term: Term) -> str:
         number = self._known.number(term) if self._with_numbers else None

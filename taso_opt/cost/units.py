@@ -41,7 +41,8 @@ ValueOf = Callable[[Const], Fraction | None]
 class Unit:
     """Operators that run as one kernel or are fused together; `key` says all that their cost depends on.
 
-    `roots` are the members that others use, `inputs` what they take from outside but for constants, each once.
+    `roots` are the members that others use, `inputs` what they take from outside but for constants, each once, both in
+    the order in which the key says them.
     """
 
     key: str
@@ -174,13 +175,16 @@ class UnitFinder:
         roots = tuple(one for one in members if isinstance(one, Apply) and uses[one] > inside[one])
         place = roots, tuple(members)
         if place not in self._units:
-            inside_terms = frozenset(members)
-            inputs = tuple(term for term in _operands(roots, inside_terms) if not self.is_constant(term))
-            self._units[place] = Unit(self._text(members, roots), roots, inside_terms, inputs)
+            loaded = self._loaded(members)
+            text = UnitText(self, frozenset(loaded.values()))
+            roots = tuple(sorted(roots, key=lambda root: text.shape(loaded[root])))
+            key = text.of([loaded[root] for root in roots])
+            inputs = tuple(term for term in text.operands if not self.is_constant(term))
+            self._units[place] = Unit(key, roots, frozenset(members), inputs)
         return self._units[place]
 
-    def _text(self, members: Sequence[Term], roots: Sequence[Apply]) -> str:
-        """The text of a unit, in which filters have taken up what the runtime folds into them."""
+    def _loaded(self, members: Sequence[Term]) -> dict[Term, Term]:
+        """The members of a unit where filters have taken up what the runtime folds into them."""
         loaded: dict[Term, Term] = {}
         for member in members:
             new = tuple(loaded.get(operand, operand) for operand in member.children)
@@ -193,8 +197,7 @@ class UnitFinder:
                 loaded[member] = self.builder.rebuild(conv, args)
             else:
                 loaded[member] = self.builder.rebuild(member, new) if new != member.children else member
-        inside = frozenset(loaded.values())
-        return UnitText(self, inside).of([one for one in map(loaded.get, roots) if isinstance(one, Apply)])
+        return loaded
 
     def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:
         """What the outputs need down to the boundary and no unit has: operators that take no time of their own."""

@@ -191,3 +191,13 @@ def test_a_unit_has_one_text_whatever_order_its_operands_happen_to_have():
         orders.add(tuple(type(operand).__name__ for operand in (*value.args, *op.Add(rows, bias).args)))
     assert len(orders) > 1
     assert texts == {"Mul(Add(x0:float32[1, 6, 8],w1:float32[8]),Erf(#0))"}
+
+
+def test_inputs_stand_in_the_order_of_the_key_however_a_sum_is_written():
+    op = load_specs().builder()
+    image, other = tensor(Var, "x", 1, 4, 8, 8), tensor(Var, "y", 1, 16, 8, 8)
+    filters = tensor(Const, "w", 16, 4, 1, 1)
+    convolution = op.Conv(image, filters, strides=(1, 1), pads=(0,) * 4, dilations=(1, 1), group=1)
+    units = [UnitFinder(op).units([whole])[0] for whole in (op.Add(convolution, other), op.Add(other, convolution))]
+    assert len({unit.key for unit in units}) == 1
+    assert [unit.inputs for unit in units] == [(image, other)] * 2
