@@ -22,6 +22,7 @@ from taso_opt.cost.measure import (
     read_key,
 )
 from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds
+from taso_opt.cost.stems import Stems, consistent
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.cost.work import awaited, multiplications, rough_seconds
@@ -58,7 +59,7 @@ class CostModel:
         self._heard, self._in_order = heard, in_order
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self.finder = UnitFinder(builder, value_of)
-        self._parts = PartNumbers(self.finder)
+        self._parts, self._stems = PartNumbers(self.finder), Stems(self.finder)
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
@@ -187,29 +188,34 @@ class CostModel:
         """Find out how units run between convolutions: the convolutions themselves, and all others if these matter."""
         new = [unit for unit in dict.fromkeys(units) if unit.key not in self._forms]
         new = [unit for unit in new if is_of_images(unit, self._builder)]
-        self._measure(self._measurer.measure_cores, [unit for unit in new if unit.has_convolution])
+        cores, known = self._measurer.measure_cores, self._forms
+        self._measure(cores, [unit for unit in new if unit.has_convolution], known)
         if any(self._forms.values()):
-            self._measure(self._measurer.measure_cores, [unit for unit in new if not unit.has_convolution])
+            self._measure(cores, [unit for unit in new if not unit.has_convolution], known)
 
     def prepare(self, units: Iterable[Unit]) -> None:
         """Measure all units that are not known yet, in one batch, and remember them."""
-        self._measure(self._measurer.measure, [unit for unit in dict.fromkeys(units) if unit.key not in self._known])
+        new = [unit for unit in dict.fromkeys(units) if unit.key not in self._known]
+        self._measure(self._measurer.measure, new, self._known)
 
-    def _measure(self, measure: Measure, missing: Sequence[Unit], again: bool = False) -> None:
+    def _measure(self, measure: Measure, missing: Sequence[Unit], known: Collection[str], again: bool = False) -> None:
+        """Measure units and those of their stems that are not `known`, and remember them."""
         if not missing:
             return
         self._heard(len(missing))
         started = time.monotonic()
         self._find_pace()
-        entries = measure(missing, self._builder, self.finder, self._opset)
+        new = [unit for unit in self._stems.with_stems(missing) if (unit.key in known) is again]
+        entries = measure(new, self._builder, self.finder, self._opset)
         if again:
             twice = [entry for entry in entries if entry.unit in self._known]
             entries = [replace(entry, seconds=_of_both(self._known[entry.unit], entry.seconds)) for entry in twice]
         else:
             self._fresh.update(entry.unit for entry in entries)
+        entries = consistent(entries, self._stems.grown, self._known, self._forms)
         self._table.store(entries)
         self._remember((entry.unit, entry.seconds) for entry in entries)
-        self.measured += len(missing)
+        self.measured += len(new)
         self.measuring_s += time.monotonic() - started
 
     def slowness(self) -> float:
@@ -248,8 +254,8 @@ class CostModel:
         plain = [doubtful[key] for key, parts in forms.items() if parts is None]
         formed = [replace(doubtful[key], key=parts[0]) for key, parts in forms.items() if parts is not None]
         self._fresh.difference_update(doubtful)
-        self._measure(self._measurer.measure, plain, again=True)
-        self._measure(self._measurer.measure_cores, formed, again=True)
+        self._measure(self._measurer.measure, plain, self._known, again=True)
+        self._measure(self._measurer.measure_cores, formed, self._forms, again=True)
         return abs(self.cost(first) - self.cost(second) - before)
 
     def _doubtful(self, first: Sequence[Unit], second: Sequence[Unit]) -> dict[str, Unit]:
