@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from taso_opt.core.term import Apply, Const, Term
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step, rules_of
-from taso_opt.search.parting import Sequence, Sums, fold
+from taso_opt.search.parting import Sequence, Sums, fold, in_sum, sum_with
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
@@ -42,13 +42,17 @@ def folding_sequences(
                 yield sequence
 
 
-def laid_bare(terms: Iterable[Term], rewriter: Rewriter) -> Iterator[Sequence]:
-    """The sequences that begin with the definition of an operator and fold what it lays bare into weights below."""
+def laid_bare(terms: Iterable[Term], only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
+    """The sequences that begin with the definition of an operator and fold what it lays bare into weights.
+
+    Those are below it, or beside it in a sum, as where a batch normalization is added to a convolution of the same.
+    """
     for term in terms:
         if rewriter.is_defined(term) and not rewriter.is_constant(term):
             for step in rewriter.rewrites(term):
                 if rewriter.folded(step):
-                    yield from _taken_in(term, step, rewriter)
+                    below = list(_taken_in(term, step, rewriter))
+                    yield from below or _taken_beside(term, step, only_consumer(term), sums, rewriter)
 
 
 def _from_place(term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
@@ -74,7 +78,7 @@ def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewrit
     steps: tuple[Step, ...] = (first,)
     prepared = first.replacements[0][1]
     if term in sums and len(sums[term][1]) <= FEW_OPERANDS:
-        for step in _in_sum(term, prepared, sums, rewriter):
+        for step in in_sum(term, prepared, consumer, sums, rewriter):
             yield (first, step), step.replacements
     elif isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
         for step in rewriter.rewrites(rewriter.with_child(consumer, term, prepared)):
@@ -85,12 +89,6 @@ def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewrit
             return
         steps, prepared = (*steps, again), again.replacements[0][1]
         yield steps, ((term, prepared),)
-
-
-def _in_sum(old: Term, new: Term, sums: Sums, rewriter: Rewriter) -> tuple[Step, ...]:
-    """The steps at a longer sum in which a term stands in the place of one of the operands."""
-    whole, operands = sums[old]
-    return rewriter.sum_rewrites(whole, tuple(new if operand is old else operand for operand in operands))
 
 
 def _taken_in(term: Term, first: Step, rewriter: Rewriter) -> Iterator[Sequence]:
@@ -110,6 +108,26 @@ def _taken_in(term: Term, first: Step, rewriter: Rewriter) -> Iterator[Sequence]
         yield steps, ((term, new),)
 
 
+def _taken_beside(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
+    """What lays constants bare, with one or two steps that join its parts with what else is added."""
+    place = sum_with(term, first.replacements[0][1], consumer, sums)
+    if place is None:
+        return
+    whole, operands = place
+    for step in rewriter.sum_rewrites(whole, operands):
+        yield (first, step), step.replacements
+        joined = _operands(step.replacements[0][1], whole, frozenset(operands))
+        for another in rewriter.sum_rewrites(whole, joined):
+            yield (first, step, another), another.replacements
+
+
+def _operands(term: Term, whole: Apply, known: frozenset[Term]) -> tuple[Term, ...]:
+    """The operands of a sum that was made of known ones."""
+    if term in known or not isinstance(term, Apply) or term.operator != whole.operator:
+        return (term,)
+    return tuple(one for part in term.args for one in _operands(part, whole, known))
+
+
 def _continued(
     term: Term, first: Step, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter
 ) -> Iterator[Sequence]:
@@ -125,9 +143,8 @@ def _continued(
             for old, new in places:
                 following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
             following += [(old, new, steps) for old, new in places[1:]]
-            if root in sums:
-                joined = _in_sum(root, current, sums, rewriter)
-                following += [(step.replacements[0][0], step.replacements[0][1], (*steps, step)) for step in joined]
+            joined = in_sum(root, current, consumer, sums, rewriter)
+            following += [(step.replacements[0][0], step.replacements[0][1], (*steps, step)) for step in joined]
         frontier = []
         for root, current, steps in following:
             if current in reached or len(reached) > SEQUENCE_BREADTH:

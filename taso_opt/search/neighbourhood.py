@@ -290,17 +290,25 @@ def free_moves(
 ) -> list[Move]:
     """What costs nothing and leaves fewer operators: steps, sequences that fold constants, and all of these at once.
 
+    Sequences that begin with a definition may gain as well: where its parts go into weights, nothing is left to spell.
     Only what `keeps_work` is meant: products that are joined may cost as much as they do apart, and yet bar the way.
     """
     steps = (
         here.with_undone(step, rewriter) for step in takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     )
-    sequences = laid_bare(takewhile(lambda term: not expired(), here.terms), rewriter)
+    terms = takewhile(lambda term: not expired(), here.terms)
+    sequences = laid_bare(terms, here.only_consumer, rewriter.sums(here.terms), rewriter)
     changes = (here.local_change(*sequence) for sequence in (*steps, *sequences))
     priced = _priced([change for change in changes if change.saved > 0 and keeps_work(change)], price)
-    free = [(move, change) for move, change in priced if move.is_free]
+    free = [(move, change) for move, change in priced if move.is_free or _is_laid_bare(move, rewriter)]
     joint = [combined(group) for group in (free, *_by_rule(free))]
     return [*(move for move in joint if move is not None), *(move for move, _ in free)]
+
+
+def _is_laid_bare(move: Move, rewriter: Rewriter) -> bool:
+    """Whether a move gains by a definition of which the parts go into weights."""
+    defined, *folds = move.steps
+    return move.change < 0 and bool(folds) and rewriter.is_defined(defined.replacements[0][0])
 
 
 def widening_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> list[Move]:

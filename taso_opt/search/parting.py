@@ -29,7 +29,8 @@ def parted(
             for first in rewriter.rewrites(term):
                 for steps, image in _folded(first, rewriter):
                     yield steps, ((term, image),)
-                    yield from _joined(term, steps, image, only_consumer(term), sums, rewriter)
+                    for step in in_sum(term, image, only_consumer(term), sums, rewriter):
+                        yield (*steps, step), step.replacements
 
 
 def _is_product_of_sum(term: Apply, rewriter: Rewriter) -> bool:
@@ -70,17 +71,17 @@ def fold(part: Term, rewriter: Rewriter) -> Step | None:
     return None
 
 
-def _joined(
-    term: Apply, steps: tuple[Step, ...], image: Apply, consumer: Term | None, sums: Sums, rewriter: Rewriter
-) -> Iterator[Sequence]:
-    """The parts joined with what else the sum has that the product was an operand of."""
-    if term in sums:
-        whole, operands = sums[term]
-    elif isinstance(consumer, Apply):
-        whole, operands = consumer, consumer.args
-    else:
-        return
-    if whole.operator == image.operator:
-        spread = tuple(one for operand in operands for one in (image.args if operand is term else (operand,)))
-        for step in rewriter.sum_rewrites(whole, spread):
-            yield (*steps, step), step.replacements
+def in_sum(old: Term, new: Term, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> tuple[Step, ...]:
+    """The steps at the sum that a term is an operand of, with another in its place."""
+    place = sum_with(old, new, consumer, sums)
+    return () if place is None else rewriter.sum_rewrites(*place)
+
+
+def sum_with(old: Term, new: Term, consumer: Term | None, sums: Sums) -> tuple[Apply, tuple[Term, ...]] | None:
+    """The sum that a term is an operand of, and its operands with another term's parts in its place, at least three."""
+    whole, operands = sums.get(old, (consumer, () if consumer is None else consumer.children))
+    if not isinstance(whole, Apply) or whole.operator not in FOLDABLE:
+        return None
+    parts = new.args if isinstance(new, Apply) and new.operator == whole.operator else (new,)
+    operands = tuple(one for operand in operands for one in (parts if operand is old else (operand,)))
+    return (whole, operands) if len(operands) > 2 else None

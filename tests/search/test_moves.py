@@ -150,6 +150,36 @@ def test_a_normalization_behind_a_convolution_is_folded_where_that_costs_nothing
     assert all(rewriter.is_constant(weights) for weights in folded.args[1:]) and len(folded.args) == 3
 
 
+def test_a_normalization_beside_a_convolution_goes_into_its_filters_where_that_gains(op):
+    windows = "dilations=(1, 1), group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
+    shape = "Reshape({}; shape=(c, 1, 1))"
+    defined = (
+        f"BatchNormalization(x, s, b, m, v, e) = Add(Mul(x, {shape.format(FACTOR)}), "
+        f"{shape.format(f'Sub(b, Mul(m, {FACTOR}))')}) where x[n, c, h, w], s[c], b[c], m[c], v[c], e[]"
+    )
+    beside = (
+        f"Add(Mul(x, s), Conv(x, y, b; {windows})) = Conv(x, Add(y, Mul(IdentityKernel(y), s)), b; {windows}) "
+        "where x[n, c, h, w], y[c, c, 1, 1], s[c, 1, 1], b[c]"
+    )
+    shifted = (
+        f"Add(Conv(x, y, b; {windows}), Reshape(t; shape=(m, 1, 1))) = Conv(x, y, Add(b, t); {windows}) "
+        "where x[n, c, h, w], y[m, c, i, j], b[m], t[m]"
+    )
+    image, filters = tensor(Var, "x", 1, 4, 8, 8), tensor(Const, "f", 4, 4, 1, 1)
+    convolution = op.Conv(
+        image, filters, tensor(Const, "t", 4), strides=(1, 1), pads=(0,) * 4, dilations=(1, 1), group=1
+    )
+    normalized = op.BatchNormalization(image, *(tensor(Const, name, 4) for name in "sbmv"), tensor(Const, "e"))
+    whole = op.Add(convolution, normalized)
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (defined, beside, shifted))))
+    here = Neighbourhood((op.Relu(whole),), is_constant=rewriter.is_constant)
+    gains = free_moves(here, rewriter, lambda changes, _=0.0: [-1.0 * one.saved for one in changes], lambda _: True)
+    best = max(gains, key=lambda move: move.saved)
+    ((old, new),) = best.replacements
+    assert old is whole and best.saved == 2
+    assert new.operator == "Conv" and new.args[0] is image and all(map(rewriter.is_constant, new.args[1:]))
+
+
 def test_all_that_costs_nothing_is_one_move_and_what_does_not_is_none(op):
     products = [op.MatMul(tensor(Var, f"x{at}", 16, 8), tensor(Const, "w", 8, 8)) for at in range(3)]
     outputs = (*(op.Mul(product, tensor(Const, "s", 8)) for product in products), op.Relu(products[0]))
