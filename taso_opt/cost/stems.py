@@ -16,13 +16,11 @@ from taso_opt.core.term import Apply, Term
 from taso_opt.cost.layout import form_key, split_form
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder
-from taso_opt.cost.work import MULTIPLICATIONS_A_SECOND, multiplications, type_bytes
-
-HEAVY_S = 3e-4
-"""Convolutions of about so many seconds differ by more than what is light beside them takes."""
+from taso_opt.cost.work import type_bytes
 
 LIGHT = frozenset({"Add", "BatchNormalization", "Clip", "LeakyRelu", "Mul", "Relu"})
-LIGHT_BYTES_A_SECOND = 3e10
+LIGHT_S, LIGHT_BYTES_A_SECOND = 5e-7, 3e10
+"""What a light operator takes at most: to begin, and to read and write what the convolution gives."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,9 @@ class Stems:
 
 
 def _grown(unit: Unit, finder: UnitFinder) -> Grown | None:
-    """A unit with its stem, None for one that is no heavy convolution or has nothing light beside it."""
+    """A unit with its stem, None for one that is no convolution or has nothing beside it."""
     builder = finder.builder
     if not unit.has_convolution or len(unit.roots) > 1:
-        return None
-    if multiplications(unit, builder) < HEAVY_S * MULTIPLICATIONS_A_SECOND:
         return None
     (root,) = unit.roots
     inner = _inner(root, unit, finder)
@@ -78,7 +74,7 @@ def _grown(unit: Unit, finder: UnitFinder) -> Grown | None:
         return None
     others = [operand for operand in root.args if operand is not inner and operand in unit.inputs]
     is_light = (root.operator in LIGHT and not others) or root.operator == "Conv"
-    most_s = 2 * type_bytes(builder.type(root)) / LIGHT_BYTES_A_SECOND if is_light else math.inf
+    most_s = LIGHT_S + 2 * type_bytes(builder.type(root)) / LIGHT_BYTES_A_SECOND if is_light else math.inf
     return Grown(unit, stems[0], most_s)
 
 
