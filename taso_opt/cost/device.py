@@ -1,4 +1,4 @@
-"""Where costs hold: a processor, a provider, a number of threads, a runtime and its version."""
+"""What costs hold for: a processor, a provider, a number of threads, a runtime, and how they are measured."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from taso_opt.runtime import RunSettings, RuntimeInfo
 
 CPU_INFO = Path("/proc/cpuinfo")
 
+METHOD = "method 2"
+"""How costs are measured. It changes whenever `measure` and what it stands on do: two ways give different costs."""
+
 
 @dataclass(frozen=True)
 class Device:
@@ -19,6 +22,7 @@ class Device:
     provider: str
     threads: int
     runtime: str
+    method: str = METHOD
 
     @property
     def key(self) -> str:

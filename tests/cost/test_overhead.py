@@ -8,7 +8,7 @@ import pytest
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.cost.device import this_device
+from taso_opt.cost.device import METHOD, this_device
 from taso_opt.cost.overhead import (
     MOST_COPIES,
     ONNXRUNTIME_OVERHEAD,
@@ -76,8 +76,8 @@ def test_small_values_are_framed_and_large_ones_are_not():
 def test_the_key_of_a_device_names_the_runtime_that_measures_and_its_version():
     here = RuntimeInfo("onnxruntime", "1.31.1", ("CPUExecutionProvider",))
     there = RuntimeInfo("onnxruntime", "1.31.1", ("CPUExecutionProvider",), timed_by="openvino 2026.4.1")
-    assert this_device(RunSettings(), here).key.endswith(" | cpu | 1 | onnxruntime 1.31.1")
-    assert this_device(THERE, there).key.endswith(" | cpu | 1 | openvino 2026.4.1")
+    assert this_device(RunSettings(), here).key.endswith(f" | cpu | 1 | onnxruntime 1.31.1 | {METHOD}")
+    assert this_device(THERE, there).key.endswith(f" | cpu | 1 | openvino 2026.4.1 | {METHOD}")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")
