@@ -34,6 +34,9 @@ LONGER = 1
 MATCHED = "float32"
 """Rules match numbers of an element type that models have."""
 
+LONGEST = 6
+"""Operators of a side of a scalar equation that has the definition in the place of a function."""
+
 ARITHMETIC = frozenset({"Mul", "Pow", "Div", "Reciprocal", "Sqrt"})
 """What models word differently; other scalar equations have rules of their own."""
 
@@ -60,7 +63,9 @@ def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
         wordings = [wording for definition in definitions for wording in definition]
         equations = [Rule(left, (wording,)) for wording in wordings]
         yield from equations
-        yield from (_as_factor(builder, rule) for rule in equations if _is_reciprocal(builder, rule))
+        for rule in (of_any_shape(builder, one) for one in equations if _is_scalar(builder, one)):
+            yield from _as_factor(builder, rule)
+            yield from _in_pieces(builder, rule, scalars)
         if len(definitions) > 1:
             nearest = {wording for definition in definitions for wording in definition[:NEAREST]}
             pairs = combinations(wordings, 2)
@@ -82,21 +87,35 @@ def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Te
     return list(instantiate(builder, found[:MOST_WORDINGS], {}, REAL))
 
 
-def _is_reciprocal(builder: Builder, rule: Rule) -> bool:
-    """Whether a function of numbers is 1 over something."""
-    (said,) = rule.target
-    operators = [builder.operator(term) for term in postorder((*rule.source, said)) if isinstance(term, Apply)]
-    scalar = all(operator is not None and operator.elementwise for operator in operators)
-    return scalar and isinstance(said, Apply) and said.operator == "Div" and literal_value(said.args[0]) == 1
+def _is_scalar(builder: Builder, rule: Rule) -> bool:
+    """Whether a function of one number is defined."""
+    operators = [builder.operator(term) for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
+    elementwise = all(operator is not None and operator.elementwise for operator in operators)
+    return elementwise and len(rule.variables) == 1
 
 
-def _as_factor(builder: Builder, rule: Rule) -> Rule:
+def _as_factor(builder: Builder, definition: Rule) -> Iterator[Rule]:
     """What is 1 over something, times another number, is this number over that."""
-    alone = of_any_shape(builder, rule)
-    (function,), (said,) = alone.source, alone.target
-    assert isinstance(said, Apply)
-    factor = Var("s", TensorType(REAL, (any_shape("s"),)))
-    return Rule((builder.apply("Mul", (function, factor), {}),), (builder.apply("Div", (factor, said.args[1]), {}),))
+    (function,), (said,) = definition.source, definition.target
+    if isinstance(said, Apply) and said.operator == "Div" and literal_value(said.args[0]) == 1:
+        factor = Var("s", TensorType(REAL, (any_shape("s"),)))
+        product = builder.apply("Mul", (function, factor), {})
+        yield Rule((product,), (builder.apply("Div", (factor, said.args[1]), {}),))
+
+
+def _in_pieces(builder: Builder, definition: Rule, scalars: Sequence[Rule]) -> Iterator[Rule]:
+    """Scalar equations that apply others to a function, with its definition in its place.
+
+    To make the function of the pieces first may cost more than both, as it does with Softplus inside of Mish.
+    """
+    (function,), (said,) = definition.source, definition.target
+    for rule in scalars:
+        roots = (*rule.source, *rule.target)
+        pieces = substitute_terms(builder, roots, {function: said})
+        if pieces not in (None, roots) and function not in roots:
+            found = Rule(pieces[:1], pieces[1:])
+            if found.size <= LONGEST:
+                yield found
 
 
 def _multiplies_by_one(term: Term) -> bool:

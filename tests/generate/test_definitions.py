@@ -46,6 +46,9 @@ def rule(text):
         "Sigmoid(x) = Div(1, Add(1, Exp(Neg(x)))) where x[*a]",
         "Sigmoid(x) = Reciprocal(Add(1, Exp(Neg(x)))) where x[*a]",
         "Mul(Sigmoid(x), s) = Div(s, Add(1, Exp(Neg(x)))) where s[*any_s], x[*any_x]",
+        "Softplus(x) = Log(Add(1, Exp(x))) where x[*a]",
+        "Mul(x, Tanh(Log(Add(1, Exp(x))))) = Mish(x) where x[*any_x]",
+        "Tanh(Log(Add(1, Exp(x)))) = Div(Sigmoid(x), Sub(Div(2, Sub(2, Sigmoid(x))), Sigmoid(x))) where x[*any_x]",
         f"LayerNormalization(x, epsilon) = Div({CENTRED}, Sqrt(Add({MEANS}, epsilon))) where {PLAIN}",
         f"LayerNormalization(x, epsilon) = Mul({CENTRED}, Reciprocal(Sqrt(Add({SQUARES}, epsilon)))) where {PLAIN}",
         f"LayerNormalization(x, epsilon) = "
@@ -102,6 +105,13 @@ def test_every_definition_is_proved_for_all_sizes(everything, prover):
         assert isinstance(verdict, Proved), format_rule(one)
         assert verdict.engine == (SCALAR_ENGINE if is_scalar(LIBRARY.builder(), one) else "index functions")
         assert verdict.instances > 0
+
+
+def test_only_what_applies_functions_to_a_defined_one_is_said_in_pieces(everything):
+    """Not the function alone, for which there is the definition, nor what gets long."""
+    texts = [format_rule(one) for one in everything]
+    assert sum("Log(Add(1, Exp(" in text for text in texts) == 3
+    assert not any("Exp(Neg(x))" in text and "Sub(2, " in text for text in texts)
 
 
 @pytest.mark.parametrize(
