@@ -28,7 +28,7 @@ from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Term, Var, postorder, variables
-from taso_opt.core.types import REAL, TensorType
+from taso_opt.core.types import REAL, TRUTH, TensorType
 from taso_opt.errors import TasoError, TypeMismatch
 from taso_opt.onnx_io import standalone_model
 from taso_opt.semantics.arrays import FloatArrays
@@ -54,6 +54,9 @@ PARAMETER = Fraction(1, 4)
 
 CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.044715)}
 """Parameters that are constants of ONNX's own, by the operator and its number of operands: its last ones."""
+
+TRUTHS = {"Where": (0,)}
+"""Operands that are true or false."""
 
 TOLERANCE = 2e-4
 AGREEING = 8
@@ -82,9 +85,9 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
 
 
 class Meanings(FloatArrays):
-    """Floats on which a maximum is what its meaning says, not what NumPy has for it."""
+    """Floats on which a maximum, say, is what its meaning says, not what NumPy has for it."""
 
-    larger = smaller = None  # type: ignore[assignment]
+    larger = smaller = less = at_most = chosen = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -283,14 +286,19 @@ def _is(term: Term, name: str) -> bool:
 def _values(inputs: Sequence[Var], generator: np.random.Generator) -> dict[Any, Any]:
     """Random numbers that float32 has, in double precision."""
     arrays = [np.asarray(generator.normal(scale=3.0, size=one.type.static_shape), np.float32) for one in inputs]
-    return {one: array.astype(np.float64) for one, array in zip(inputs, arrays, strict=True)}
+    return {one: _typed(array, one).astype(np.float64) for one, array in zip(inputs, arrays, strict=True)}
+
+
+def _typed(array: Any, one: Var) -> Any:
+    """An array as the runtime takes it: of truths, or of floats."""
+    return np.asarray(array > 0) if one.type.dtype == TRUTH else array.astype(np.float32)
 
 
 def _run(model: bytes, inputs: Sequence[Var], values: Mapping[Any, Any]) -> tuple[Any, ...]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return tuple(session.run(None, {f"i{at}": values[one].astype(np.float32) for at, one in enumerate(inputs)}))
+    return tuple(session.run(None, {f"i{at}": _typed(values[one], one) for at, one in enumerate(inputs)}))
 
 
 def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> list[Apply]:
@@ -339,9 +347,9 @@ def _scalar_terms(library: SpecLibrary, name: str, generator: np.random.Generato
     for attributes in operator.choices.get(SCALARS, ({},)):
         for rank in range(4):
             shape = tuple(int(size) for size in generator.integers(1, 6, rank))
-            operands = [
-                Var(f"x{at}", TensorType("float32", one)) for at, one in enumerate((shape, shape[1:])[: operator.arity])
-            ]
+            shapes = (shape, shape[1:], shape[1:])[: operator.arity]
+            types = [TRUTH if at in TRUTHS.get(name, ()) else "float32" for at in range(len(shapes))]
+            operands = [Var(f"x{at}", TensorType(*one)) for at, one in enumerate(zip(types, shapes, strict=True))]
             yield builder.apply(name, operands, attributes)
 
 

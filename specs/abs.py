@@ -1,7 +1,8 @@
 """The absolute value."""
 
+from taso_opt.spec import definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import negated, positive
+from taso_opt.spec.piecewise import by_sign, negated, positive
 
 
 def evaluate(xp, x):
@@ -9,3 +10,8 @@ def evaluate(xp, x):
 
 
 OPERATOR = scalar_operator("Abs", evaluate)
+
+
+@definition(respelled=False)
+def absolute(op, x: "*a"):
+    return op.Abs(x), by_sign(op, x, op.Neg(x), x)

@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
-from taso_opt.spec import OnnxCall, Spelling
+from taso_opt.core.literal import literal
+from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import fraction, negated, positive, ratio
+from taso_opt.spec.piecewise import by_sign, fraction, negated, positive, ratio
 from taso_opt.spec.transcendental import EXP
 
 
@@ -23,3 +24,8 @@ def write(term, context):
 
 
 OPERATOR = scalar_operator("Elu", evaluate, spelling=Spelling(("Elu",), read, write), choices=({"alpha": (1, 1)},))
+
+
+@definition(respelled=False)
+def elu(op, x: "*a"):
+    return op.Elu(x, alpha=(1, 1)), by_sign(op, x, op.Sub(op.Exp(x), literal(1)), x)

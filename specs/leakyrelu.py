@@ -1,8 +1,9 @@
 """max(x, 0) + alpha min(x, 0)."""
 
-from taso_opt.spec import OnnxCall, Spelling
+from taso_opt.core.literal import literal
+from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import fraction, negated, positive, ratio
+from taso_opt.spec.piecewise import by_sign, fraction, negated, positive, ratio
 
 
 def evaluate(xp, x, alpha):
@@ -17,9 +18,15 @@ def write(term, context):
     return OnnxCall("LeakyRelu", term.args, {"alpha": float(fraction(term.attribute("alpha")))})
 
 
+SLOPES = ((1, 100), (1, 10), (1, 5))
 OPERATOR = scalar_operator(
     "LeakyRelu",
     evaluate,
     spelling=Spelling(("LeakyRelu",), read, write),
-    choices=tuple({"alpha": alpha} for alpha in ((1, 100), (1, 10), (1, 5))),
+    choices=tuple({"alpha": alpha} for alpha in SLOPES),
 )
+
+
+@definition(alpha=SLOPES, respelled=False)
+def leaky_relu(op, x: "*a", alpha):
+    return op.LeakyRelu(x, alpha=alpha), by_sign(op, x, op.Mul(x, literal(fraction(alpha))), x)

@@ -1,8 +1,9 @@
 """max(x, 0) + slope min(x, 0), the slope broadcast to the shape of x."""
 
 from taso_opt.errors import TypeMismatch
+from taso_opt.spec import definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import negated, positive
+from taso_opt.spec.piecewise import by_sign, negated, positive
 from taso_opt.spec.shapes import broadcast
 
 
@@ -18,3 +19,8 @@ def evaluate(xp, x, slope):
 
 
 OPERATOR = scalar_operator("PRelu", evaluate, 2, infer=infer)
+
+
+@definition(respelled=False)
+def prelu(op, x: "*any_x", s: "*any_s"):
+    return op.PRelu(x, s), by_sign(op, x, op.Mul(x, s), x)

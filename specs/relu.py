@@ -1,7 +1,14 @@
 """The rectified linear unit, max(x, 0)."""
 
+from taso_opt.core.literal import literal
+from taso_opt.spec import definition
 from taso_opt.spec.elementwise import unary_laws, unary_operator
-from taso_opt.spec.piecewise import RELU
+from taso_opt.spec.piecewise import RELU, by_sign
 
 OPERATOR = unary_operator("Relu", RELU)
 AXIOMS = unary_laws("Relu", RELU)
+
+
+@definition(respelled=False)
+def relu(op, x: "*a"):
+    return op.Relu(x), by_sign(op, x, literal(0), x)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import onnx
 
+from .activations import activation_spellings
 from .attention import linear_attention
 from .bert import (
     bert_base,
@@ -62,6 +63,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     mobilenet_spellings,
     layernorm_spellings,
     gelu_spellings,
+    activation_spellings,
     sliced_channels,
 )
 

@@ -10,6 +10,9 @@ from taso_opt.core.dims import Dim, Size, bind, parse_dim
 REAL = "real"
 """The element type of rule variables: any one of the floating-point types in FLOATS, the same throughout a rule."""
 
+TRUTH = "bool"
+"""The element type of what is true or false; meanings compute it as 1 and 0."""
+
 FLOATS = frozenset({"float32", "float64"})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taso_opt.core.term import Term, Var
-from taso_opt.core.types import TensorType
+from taso_opt.core.types import TRUTH, TensorType
 from taso_opt.onnx_io import standalone_model
 from taso_opt.runtime import (
     ONNXRUNTIME,
@@ -101,8 +101,9 @@ def framed_outputs(builder: Builder, term: Term) -> list[Term]:
 
 
 def _is_small(builder: Builder, term: Term) -> bool:
-    elements = builder.type(term).elements
-    return elements is not None and elements <= MOST_FRAMED
+    """Whether a value is framed: one of numbers, and not large."""
+    kind = builder.type(term)
+    return kind.dtype != TRUTH and kind.elements is not None and kind.elements <= MOST_FRAMED
 
 
 def _model(builder: Builder, copies: int, width: int) -> bytes:

@@ -35,7 +35,7 @@ MATCHED = "float32"
 """Rules match numbers of an element type that models have."""
 
 LONGEST = 6
-"""Operators of a side of a scalar equation that has the definition in the place of a function."""
+"""Operators of a side of a scalar equation with a definition in the place of a function."""
 
 ARITHMETIC = frozenset({"Mul", "Pow", "Div", "Reciprocal", "Sqrt"})
 """What models word differently; other scalar equations have rules of their own."""
@@ -57,19 +57,28 @@ def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
     rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if _operators(rule) <= ARITHMETIC)))
     for axiom in library.definitions.values():
         for instance in axiom.instances(builder):
-            wordings = _wordings(builder, rewriter, instance.right[0]) if axiom.respelled else list(instance.right)
-            said[instance.left].append(wordings)
+            if axiom.respelled:
+                said[instance.left].append(_wordings(builder, rewriter, instance.right[0]))
+            else:
+                for wording in instance.right:
+                    yield from _in_these_words(builder, Rule(instance.left, (wording,)), scalars, inside=False)
     for left, definitions in said.items():
         wordings = [wording for definition in definitions for wording in definition]
-        equations = [Rule(left, (wording,)) for wording in wordings]
-        yield from equations
-        for rule in (of_any_shape(builder, one) for one in equations if _is_scalar(builder, one)):
-            yield from _as_factor(builder, rule)
-            yield from _in_pieces(builder, rule, scalars)
+        for wording in wordings:
+            yield from _in_these_words(builder, Rule(left, (wording,)), scalars, inside=True)
         if len(definitions) > 1:
             nearest = {wording for definition in definitions for wording in definition[:NEAREST]}
             pairs = combinations(wordings, 2)
             yield from (Rule((one,), (other,)) for one, other in pairs if nearest & {one, other})
+
+
+def _in_these_words(builder: Builder, equation: Rule, scalars: Sequence[Rule], inside: bool) -> Iterator[Rule]:
+    """A definition and what it says further of a scalar function, with `inside` also where others are applied to it."""
+    yield equation
+    if _is_scalar(builder, equation):
+        definition = of_any_shape(builder, equation)
+        yield from _as_factor(builder, definition)
+        yield from _in_pieces(builder, definition, scalars, inside)
 
 
 def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Term]:
@@ -88,10 +97,10 @@ def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Te
 
 
 def _is_scalar(builder: Builder, rule: Rule) -> bool:
-    """Whether a function of one number is defined."""
+    """Whether a function of numbers is defined, of which none need be the same for all elements."""
     operators = [builder.operator(term) for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
     elementwise = all(operator is not None and operator.elementwise for operator in operators)
-    return elementwise and len(rule.variables) == 1
+    return elementwise and all(variable.type.shape for variable in rule.variables)
 
 
 def _as_factor(builder: Builder, definition: Rule) -> Iterator[Rule]:
@@ -103,17 +112,18 @@ def _as_factor(builder: Builder, definition: Rule) -> Iterator[Rule]:
         yield Rule((product,), (builder.apply("Div", (factor, said.args[1]), {}),))
 
 
-def _in_pieces(builder: Builder, definition: Rule, scalars: Sequence[Rule]) -> Iterator[Rule]:
-    """Scalar equations that apply others to a function, with its definition in its place.
+def _in_pieces(builder: Builder, definition: Rule, scalars: Sequence[Rule], inside: bool) -> Iterator[Rule]:
+    """Scalar equations about a function, or about others of it, with its definition in its place.
 
     To make the function of the pieces first may cost more than both, as it does with Softplus inside of Mish.
     """
     (function,), (said,) = definition.source, definition.target
     for rule in scalars:
         roots = (*rule.source, *rule.target)
-        pieces = substitute_terms(builder, roots, {function: said})
-        if pieces not in (None, roots) and function not in roots:
-            found = Rule(pieces[:1], pieces[1:])
+        pieces = substitute_terms(builder, roots, {function: said}) or roots
+        changed = sum(old is not new for old, new in zip(roots, pieces, strict=True))
+        if changed == 1 and (function in roots or (inside and not rule.conditions)):
+            found = Rule(pieces[:1], pieces[1:]).under(rule.conditions)
             if found.size <= LONGEST:
                 yield found
 

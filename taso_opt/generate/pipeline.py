@@ -101,8 +101,8 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     """Equations of scalar functions, judged over the reals; what the standard says; what slices, means, pools pass."""
     names = frozenset(selected(library, settings))
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
-    definitions = discover_definitions(library, names, scalars)
     bounded = discover_bounded(library, settings.max_ops, settings.seed, names)
+    definitions = discover_definitions(library, names, (*scalars, *bounded))
     passing = (discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions)
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

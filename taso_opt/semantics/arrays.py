@@ -53,6 +53,22 @@ class FloatArrays:
         a, b = aligned(x, y)
         return np.minimum(a, b)
 
+    def less(self, x: Array, y: Array) -> Array:
+        """1 where an element is less than the other, else 0, with broadcasting."""
+        a, b = aligned(x, y)
+        return np.less(a, b).astype(a.dtype)
+
+    def at_most(self, x: Array, y: Array) -> Array:
+        """1 where an element is at most the other, else 0, with broadcasting."""
+        a, b = aligned(x, y)
+        return np.less_equal(a, b).astype(a.dtype)
+
+    def chosen(self, condition: Array, x: Array, y: Array) -> Array:
+        """One element where a condition is true, the other elsewhere, with broadcasting."""
+        rank = max(condition.ndim, x.ndim, y.ndim)
+        decides, a, b = (widened(operand, rank) for operand in (condition, x, y))
+        return np.where(decides != 0, a, b)
+
     def multiply(self, x: Array, y: Array) -> Array:
         """Element-wise product with broadcasting."""
         a, b = aligned(x, y)
@@ -121,7 +137,7 @@ class FloatArrays:
 
     def broadcast(self, x: Array, shape: Sequence[int]) -> Array:
         """The same elements repeated along axes of size one, and along new ones before the first, up to a shape."""
-        return np.broadcast_to(_widened(x, len(shape) + 1), (x.shape[0], *shape))
+        return np.broadcast_to(widened(x, len(shape) + 1), (x.shape[0], *shape))
 
     def pad(self, x: Array, widths: Sequence[tuple[int, int]], lowest: bool = False) -> Array:
         """Pad the last axes with zeros, or with what loses every comparison."""
@@ -143,7 +159,7 @@ class ModularArrays(FloatArrays):
     bounds the chance that two different polynomials of degree d agree on one random element by d / prime.
     """
 
-    larger = smaller = None  # type: ignore[assignment] # residues have no order
+    larger = smaller = less = at_most = chosen = None  # type: ignore[assignment] # residues have no order
 
     prime = 2**31 - 1
     lowest = -1
@@ -216,10 +232,11 @@ class ModularArrays(FloatArrays):
 def aligned(x: Array, y: Array) -> tuple[Array, Array]:
     """Give both operands the same rank so that broadcasting aligns logical axes at the end, samples at the front."""
     rank = max(x.ndim, y.ndim)
-    return _widened(x, rank), _widened(y, rank)
+    return widened(x, rank), widened(y, rank)
 
 
-def _widened(x: Array, rank: int) -> Array:
+def widened(x: Array, rank: int) -> Array:
+    """The same tensor with axes of size one before its own, behind the samples, up to a rank."""
     return x if x.ndim == rank else x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:])
 
 
@@ -243,7 +260,7 @@ def _with_samples(subscripts: str, x: Array, y: Array) -> tuple[str, Array, Arra
     left, right = inputs.split(",")
     if "..." in left and "..." in right:
         rank = max(x.ndim - len(left), y.ndim - len(right))
-        x, y = _widened(x, rank + len(left)), _widened(y, rank + len(right))
+        x, y = widened(x, rank + len(left)), widened(y, rank + len(right))
     return ",".join(SAMPLE_AXIS + side for side in (left, right)) + f"->{SAMPLE_AXIS}{out}", x, y
 
 

@@ -13,7 +13,7 @@ from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule
 
-DIRECT = {"Max": "larger", "Min": "smaller"}
+DIRECT = {"Less": "less", "LessOrEqual": "at_most", "Max": "larger", "Min": "smaller", "Where": "chosen"}
 """What arrays of plain numbers compute themselves, where they have a method of that name."""
 
 

@@ -18,7 +18,7 @@ REAL = z3.RealSort()
 class OrderedReals(FloatArrays):
     """Object arrays of Z3 terms; the positive part is a case distinction, other functions are uninterpreted."""
 
-    larger = smaller = None  # type: ignore[assignment] # a maximum is what the meaning says, by cases
+    larger = smaller = less = at_most = chosen = None  # type: ignore[assignment] # by cases, as the meanings say
     facts: Sequence[z3.BoolRef] = ()
     """What is known of the functions."""
 
@@ -41,9 +41,11 @@ class OrderedReals(FloatArrays):
         return result
 
     def apply(self, function: ScalarFunction, x: Array) -> Array:
-        """max(x, 0) by cases; any other function by its name."""
+        """max(x, 0) and whether x is positive by cases; any other function by its name."""
         if function.positive_part:
             return mapped(lambda element: z3.If(element > 0, element, z3.RealVal(0)), x)
+        if function.positive:
+            return mapped(lambda element: z3.If(element > 0, z3.RealVal(1), z3.RealVal(0)), x)
         return mapped(z3.Function(function.name, REAL, REAL), x)
 
     def differ(self, u: z3.ArithRef, v: z3.ArithRef) -> z3.BoolRef:

@@ -76,8 +76,8 @@ def definition(*alternatives: str, respelled: bool = True, **attributes: Sequenc
     """Declare the decorated function as a definition: what the standard says an operator is, in other operators.
 
     It is written like an axiom, the operator on the left. `generate` offers it as a candidate rule, `verify` proves
-    it from the meanings; no proof rests on it. `respelled` is False where models have most of it as weights, which are
-    computed ahead of time: other words for that would be rules without a use.
+    it from the meanings; no proof rests on it. `respelled` is False where other words would be rules without a use:
+    where models have most of it as weights, which are computed ahead of time, or where all wordings are on the right.
     """
 
     def declare(law: Law) -> Law:

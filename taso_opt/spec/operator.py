@@ -24,8 +24,8 @@ Array = NDArray[Any]
 class ScalarFunction:
     """A function of one real number; exact interpretations know of it only the facts declared here.
 
-    `positive_part` says that it is max(x, 0), by which all piecewise linear meanings are spelled; `by_exponentials`
-    what it is in exponentials.
+    `positive_part` says that it is max(x, 0), by which all piecewise linear meanings are spelled, and `positive` that
+    it is 1 for numbers above 0 and 0 for others; `by_exponentials` says what it is in exponentials.
     """
 
     name: str
@@ -34,6 +34,7 @@ class ScalarFunction:
     idempotent: bool = False
     monotone: bool = False
     positive_part: bool = False
+    positive: bool = False
     by_exponentials: Callable[[ArrayModule, Array], Array] | None = None
 
 

@@ -6,17 +6,23 @@ cases, and proofs over the reals decide equations between such functions.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Term
+from taso_opt.core.types import TRUTH, TensorType
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule, OnnxCall, OnnxNode, ScalarFunction, Spelling, WriteContext
+from taso_opt.spec.shapes import broadcast
 
 RELU = ScalarFunction(
     "relu", lambda x: np.maximum(x, 0), zero_preserving=True, idempotent=True, monotone=True, positive_part=True
 )
+
+STEP = ScalarFunction("step", lambda x: np.heaviside(x, 0), zero_preserving=True, monotone=True, positive=True)
 
 Ratio = tuple[int, int]
 """A rational number as terms carry it in attributes: numerator and denominator, in lowest terms."""
@@ -25,6 +31,11 @@ Ratio = tuple[int, int]
 def positive(xp: ArrayModule, x: Array) -> Array:
     """max(x, 0)."""
     return xp.apply(RELU, x)
+
+
+def step(xp: ArrayModule, x: Array) -> Array:
+    """1 where x is positive, else 0."""
+    return xp.apply(STEP, x)
 
 
 def negated(xp: ArrayModule, x: Array) -> Array:
@@ -46,6 +57,22 @@ def clipped(xp: ArrayModule, x: Array, low: Fraction | None, high: Fraction | No
     """max(x, low), then min with high, as far as they are given."""
     above = x if low is None else maximum(xp, x, xp.constant(low))
     return above if high is None else minimum(xp, above, xp.constant(high))
+
+
+def compared(x: TensorType, y: TensorType) -> TensorType:
+    """The type of what is true or false of every two elements."""
+    return replace(broadcast(x, y), dtype=TRUTH)
+
+
+def by_sign(op: Builder, x: Term, below: Term, above: Term) -> tuple[Term, ...]:
+    """One value where x is below zero and another above, where they are equal at zero: all ways to say so."""
+    zero = literal(0)
+    return (
+        op.apply("Where", (op.apply("Less", (x, zero), {}), below, above), {}),
+        op.apply("Where", (op.apply("LessOrEqual", (x, zero), {}), below, above), {}),
+        op.apply("Where", (op.apply("Less", (zero, x), {}), above, below), {}),
+        op.apply("Where", (op.apply("LessOrEqual", (zero, x), {}), above, below), {}),
+    )
 
 
 def two_operands(op_type: str, since: int) -> Spelling:

@@ -68,6 +68,7 @@ def test_small_values_are_framed_and_large_ones_are_not():
     small, large = (Var("x", TensorType("float32", (2, columns))) for columns in (100, 100_000))
     assert framed_input(BUILDER, small) == BUILDER.Neg(small)
     assert framed_input(BUILDER, large) == large
+    assert framed_outputs(BUILDER, BUILDER.Less(small, small)) == [BUILDER.Less(small, small)]
     both = BUILDER.Split(large, axis=-1, sizes=(10, 99_990))
     first, second = framed_outputs(BUILDER, both)
     assert (first, second) == (BUILDER.Relu(BUILDER.item(both, 0)), BUILDER.item(both, 1))

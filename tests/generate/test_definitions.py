@@ -2,6 +2,7 @@
 
 import pytest
 
+from taso_opt.generate.bounded import discover_bounded
 from taso_opt.generate.definitions import discover_definitions
 from taso_opt.generate.scalars import discover_scalars
 from taso_opt.spec import load_specs
@@ -33,7 +34,8 @@ def prover():
 
 @pytest.fixture(scope="module")
 def everything():
-    return discover_definitions(LIBRARY, EVERY, discover_scalars(LIBRARY, 3, 0, EVERY))
+    scalars, bounded = discover_scalars(LIBRARY, 3, 0, EVERY), discover_bounded(LIBRARY, 3, 0, EVERY)
+    return discover_definitions(LIBRARY, EVERY, (*scalars, *bounded))
 
 
 def rule(text):
@@ -49,6 +51,10 @@ def rule(text):
         "Softplus(x) = Log(Add(1, Exp(x))) where x[*a]",
         "Mul(x, Tanh(Log(Add(1, Exp(x))))) = Mish(x) where x[*any_x]",
         "Tanh(Log(Add(1, Exp(x)))) = Div(Sigmoid(x), Sub(Div(2, Sub(2, Sigmoid(x))), Sigmoid(x))) where x[*any_x]",
+        "LeakyRelu(x; alpha=(1, 10)) = Where(Less(0, x), x, Mul(x, 1/10)) where x[*a]",
+        "PRelu(x, s) = Where(LessOrEqual(x, 0), Mul(x, s), x) where s[*any_s], x[*any_x]",
+        "Max(x, Mul(x, s)) = Where(Less(x, 0), Mul(x, s), x) where s[*any_s], x[*any_x] and s <= 1",
+        "Sub(Exp(Min(0, x)), Min(1, Sub(1, x))) = Where(LessOrEqual(0, x), x, Sub(Exp(x), 1)) where x[*any_x]",
         f"LayerNormalization(x, epsilon) = Div({CENTRED}, Sqrt(Add({MEANS}, epsilon))) where {PLAIN}",
         f"LayerNormalization(x, epsilon) = Mul({CENTRED}, Reciprocal(Sqrt(Add({SQUARES}, epsilon)))) where {PLAIN}",
         f"LayerNormalization(x, epsilon) = "
@@ -112,6 +118,7 @@ def test_only_what_applies_functions_to_a_defined_one_is_said_in_pieces(everythi
     texts = [format_rule(one) for one in everything]
     assert sum("Log(Add(1, Exp(" in text for text in texts) == 3
     assert not any("Exp(Neg(x))" in text and "Sub(2, " in text for text in texts)
+    assert all(text.count("Where(") <= 1 for text in texts)
 
 
 @pytest.mark.parametrize(

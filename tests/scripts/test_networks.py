@@ -48,6 +48,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mobilenet_spellings": {"image": 64, "divide": 4, "classes": 20},
     "layernorm_spellings": {"sequence": 6, "width": 8, "rounds": 1},
     "gelu_spellings": {"sequence": 6, "width": 8, "rounds": 1},
+    "activation_spellings": {"channels": 8, "image": 8},
     "sliced_channels": {"image": 32, "width": 8},
 }
 

@@ -15,10 +15,11 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from mutate import CONSTANTS, TRUTHS
 from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
-from taso_opt.core.types import REAL, TensorType
+from taso_opt.core.types import REAL, TRUTH, TensorType
 from taso_opt.errors import SpecError, TypeMismatch
 from taso_opt.onnx_io import read_model, standalone_model
 from taso_opt.semantics.arrays import FloatArrays
@@ -34,6 +35,7 @@ FIRST_OPSET = {
     "Gelu": 20,
     "HardSwish": 14,
     "LayerNormalization": 17,
+    "LessOrEqual": 12,
     "Mish": 18,
     "RMSNormalization": 23,
     "Softmax": 13,
@@ -51,9 +53,6 @@ NUMBERS = {
     "RMSNormalization": (1,),
 }
 """Operands that ONNX keeps in attributes."""
-
-CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.044715)}
-"""Operands that are constants of ONNX's own, by the operator and its number of operands: its last ones."""
 
 CASES = 40
 WRITTEN = sorted(name for name, operator in load_specs().operators.items() if not operator.weights_only)
@@ -87,15 +86,16 @@ def applications(library, name):
 
 
 def scalar_applications(op, operator, generator):
-    """A scalar function with each choice of its parameters over shapes of rank 0 to 4, the second operand smaller."""
+    """A scalar function with each choice of its parameters over shapes of rank 0 to 4, further operands smaller."""
     found = {}
     for attributes in operator.choices.get(SCALARS, ({},)):
         for rank in (*range(5), *range(5), 3, 4):
             shape = tuple(int(size) for size in generator.integers(1, 6, rank))
             kept = shape[int(generator.integers(0, rank + 1)) :]
             smaller = tuple(size if generator.integers(2) else 1 for size in kept)
-            shapes = (shape, smaller)[: operator.arity]
-            operands = [Var(f"x{at}", TensorType("float32", one)) for at, one in enumerate(shapes)]
+            shapes = (shape, smaller, smaller)[: operator.arity]
+            types = [TRUTH if at in TRUTHS.get(operator.name, ()) else "float32" for at in range(len(shapes))]
+            operands = [Var(f"x{at}", TensorType(*one)) for at, one in enumerate(zip(types, shapes, strict=True))]
             found.setdefault(op.apply(operator.name, operands, attributes))
     return list(found)
 
@@ -341,7 +341,10 @@ def random_operands(term, seed):
     """Inputs for the model by name, and for the meaning by variable, in double precision."""
     generator = np.random.default_rng(seed)
     arrays = [generator.normal(scale=SPREAD, size=arg.type.shape) for arg in inputs(term)]
-    arrays = [np.asarray(array, np.float32) for array in arrays]
+    arrays = [
+        np.asarray(array > 0) if arg.type.dtype == TRUTH else np.asarray(array, np.float32)
+        for arg, array in zip(inputs(term), arrays, strict=True)
+    ]
     feed = {f"i{at}": array for at, array in enumerate(arrays)}
     return feed, {arg: array.astype(np.float64) for arg, array in zip(inputs(term), arrays, strict=True)}
 

@@ -33,6 +33,9 @@ def rule(text):
         "Relu(Mul(x, 3)) = Mul(Relu(x), 3) where x[*a]",
         "Div(x, 4) = Mul(x, 1/4) where x[*a, m, n]",
         "LeakyRelu(x; alpha=(1, 5)) = Sub(x, Mul(Min(x, 0), 4/5)) where x[n, c, h, w]",
+        "Where(Less(x, 0), Neg(x), x) = Abs(x) where x[*a]",
+        f"Where(Less(x, s), s, x) = Max(x, s) where {BOTH}",
+        f"Where(LessOrEqual(s, x), x, s) = Where(Less(x, s), s, x) where {BOTH}",
     ],
 )
 def test_true_equations_are_proved_for_all_shapes(prover, text):
@@ -55,6 +58,8 @@ def test_true_equations_are_proved_for_all_shapes(prover, text):
         "Softplus(x) = Relu(x) where x[*a]",
         "Elu(x; alpha=(1, 1)) = Elu(x; alpha=(1, 2)) where x[*a]",
         "Sqrt(Mul(x, x)) = x where x[*a]",
+        "Where(Less(x, 0), Neg(x), x) = Relu(x) where x[*a]",
+        f"Where(Less(x, s), x, s) = Max(x, s) where {BOTH}",
     ],
 )
 def test_false_equations_are_refuted_and_not_proved(prover, text):
