@@ -10,7 +10,7 @@ from taso_opt.api.job import Job
 from taso_opt.core.term import Term
 from taso_opt.cost import BROKEN, LATENCY, CostModel, Goal, TradeCost, Unit
 from taso_opt.cost.quantities import weight_bytes as folded_bytes
-from taso_opt.onnx_io import bytes_added, weight_bytes
+from taso_opt.onnx_io import bytes_added, folded_terms, weight_bytes
 from taso_opt.report.record import ObjectivePart
 from taso_opt.search.finals import Standard
 from taso_opt.search.oracle import CostOracle
@@ -119,6 +119,10 @@ def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:
 
 def _keeps_its_size(job: Job, plan: Plan, costs: Costs) -> bool:
     """Whether the constants that a plan folds add no more than may be added unasked; nothing is folded to tell."""
-    finder, original = costs.latency.finder, job.model.graph.outputs
-    before, after = (folded_bytes(outputs, finder.builder, finder) for outputs in (original, plan.outputs))
+    builder, original = costs.latency.finder.builder, job.model.graph.outputs
+    folded = [folded_terms(builder, outputs, job.model.opset) for outputs in (original, plan.outputs)]
+    before, after = (
+        folded_bytes(outputs, builder, terms.__contains__)
+        for outputs, terms in zip((original, plan.outputs), folded, strict=True)
+    )
     return after - before <= max(MOST_ADDED, weight_bytes(job.model))

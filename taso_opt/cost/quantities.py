@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from taso_opt.core.term import Apply, Item, Term, postorder
@@ -10,7 +10,9 @@ from taso_opt.cost.units import Unit, UnitFinder
 from taso_opt.cost.work import type_bytes
 from taso_opt.spec.builder import OPAQUE, Builder
 
-MOVES = frozenset({"Concat", "Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Split", "Transpose"})
+MOVES = frozenset(
+    {"Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Split", "Transpose"}
+)
 """Operators that move data and compute nothing."""
 
 WINDOWS = frozenset({"AveragePool", "MaxPool"})
@@ -32,12 +34,12 @@ def unit_weight_bytes(unit: Unit, builder: Builder, finder: UnitFinder) -> float
     return float(sum(type_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand)))
 
 
-def weight_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) -> float:
+def weight_bytes(outputs: Sequence[Term], builder: Builder, is_constant: Callable[[Term], bool]) -> float:
     """Bytes of all weights that a graph needs after its constants are folded, each counted once."""
-    found: dict[Term, None] = {output: None for output in outputs if finder.is_constant(output)}
+    found: dict[Term, None] = {output: None for output in outputs if is_constant(output)}
     for term in postorder(outputs):
-        if not finder.is_constant(term):
-            found.update((child, None) for child in term.children if finder.is_constant(child))
+        if not is_constant(term):
+            found.update((child, None) for child in term.children if is_constant(child))
     return float(sum(type_bytes(kind) for term in found for kind in builder.types(term)))
 
 
@@ -62,7 +64,7 @@ def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) ->
             if isinstance(term, Apply):  # inputs belong to the caller and stay
                 ends.setdefault(max(at, last.get(term, at)), []).append(size)
         now -= sum(ends.pop(at, ()))
-    return peak + weight_bytes(outputs, builder, finder)
+    return peak + weight_bytes(outputs, builder, finder.is_constant)
 
 
 def _last_uses(terms: Sequence[Term], unit_root: Mapping[Term, Term], step: Mapping[Term, int]) -> dict[Term, int]:

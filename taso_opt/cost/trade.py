@@ -41,7 +41,7 @@ class TradeCost:
             if name == MEMORY:
                 found[name] = peak_bytes(outputs, self._builder, self._latency.finder)
             elif name == WEIGHTS:
-                found[name] = weight_bytes(outputs, self._builder, self._latency.finder)
+                found[name] = weight_bytes(outputs, self._builder, self._latency.finder.is_constant)
             else:
                 found[name] = self._sum(name, outputs)
         return found

@@ -101,6 +101,8 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(_full(2, at), {"scales": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
     elif name == "Subsample":
         yield from (Cut(_full(2, at), {"strides": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
+    elif name == "DepthToSpace":
+        yield Cut(_schemes("@ k*k*c h w"), {"block": symbol("k")})
     elif name == "Expand":
         yield from (Cut(_schemes(scheme), {"shape": _attribute(shape)}) for scheme, shape in EXPANDED.items())
     elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):

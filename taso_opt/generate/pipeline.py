@@ -29,6 +29,7 @@ from taso_opt.generate.scalars import discover_scalars
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.generate.slices import discover_slices
 from taso_opt.generate.subsume import subsumes
+from taso_opt.generate.tiles import discover_tiles
 from taso_opt.generate.workers import Engine, cores, processes
 from taso_opt.generate.zeros import discover_zeros
 from taso_opt.semantics.devices import array_module
@@ -103,7 +104,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
     bounded = discover_bounded(library, settings.max_ops, settings.seed, names)
     definitions = discover_definitions(library, names, (*scalars, *bounded))
-    passing = (discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions)
+    passing = (discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions, discover_tiles)
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed
 

@@ -22,7 +22,7 @@ from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, Var, postorder, variables
 from taso_opt.cost.quantities import MOVES, term_flops
 from taso_opt.errors import TypeMismatch
-from taso_opt.semantics.instances import Symbols, instantiate, symbols_of
+from taso_opt.semantics.instances import PAD, Symbols, instantiate, symbols_of
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import format_rule
 
@@ -122,5 +122,5 @@ def _sizes(symbols: Symbols, generator: np.random.Generator) -> dict[str, int | 
         elif name in symbols.sizes:
             sizes[name] = 2 ** int(generator.integers(1, LARGEST))
         else:
-            sizes[name] = int(generator.integers(0, 2) if name.startswith("p_") else generator.integers(1, 4))
+            sizes[name] = int(generator.integers(0, 2) if name.startswith(PAD) else generator.integers(1, 4))
     return sizes

@@ -23,6 +23,7 @@ from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.load import load_model, validate_input
 from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
+from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
@@ -58,6 +59,7 @@ __all__ = [
     "deciding_values",
     "fill_weights",
     "fold_constant",
+    "folded_terms",
     "has_control_flow",
     "in_written_order",
     "inlined",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.onnx_io.model import Model
-from taso_opt.onnx_io.nodes import constant_terms
+from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.reuse import Reuse, reused_nodes
 from taso_opt.spec.builder import OPAQUE, Builder
 
@@ -16,8 +16,8 @@ class Arrangement:
 
     def __init__(self, model: Model, builder: Builder, outputs: Sequence[Term]) -> None:
         self._model = model
-        self.constant = constant_terms(outputs)
-        """The terms that depend on constants only."""
+        self.constant = folded_terms(builder, outputs, model.opset)
+        """The terms whose values stand in the file."""
         self._reused: dict[Term, Reuse] = {}
         # Which nodes are reused depends on those that stay as they are; what must stand before a term, on both.
         kept = self._reachable_nodes(outputs)

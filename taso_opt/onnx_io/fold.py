@@ -9,6 +9,7 @@ import numpy as np
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Term, postorder
+from taso_opt.core.types import TRUTH
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.builder import Builder
@@ -37,16 +38,20 @@ class Folded:
 
 
 def fold_constant(builder: Builder, term: Term, constant: Callable[[Const], Array]) -> Array:
-    """The value of a term over constants: floats are computed in float64 and rounded once, others in their own type."""
+    """The value of a term over constants: floats are computed in float64 and rounded once, others in their own type.
+
+    What is true or false may stand beside numbers of one type, and be computed of these.
+    """
     parts = postorder([term])
     leaves: dict[Term, Array] = {leaf: _value(leaf, constant) for leaf in parts if isinstance(leaf, Const)}
-    dtypes = {value.dtype for value in leaves.values()}
+    dtypes = {value.dtype for value in leaves.values()} - {np.dtype(bool)} or {np.dtype(bool)}
     assert len(dtypes) == 1, f"a constant expression has one element type, found {dtypes}"
+    dtype = np.dtype(bool) if builder.type(term).dtype == TRUTH else dtypes.pop()
     if not all(_only_moves(builder, part) for part in parts):
         leaves = {leaf: _widened(value) for leaf, value in leaves.items()}
     with np.errstate(all="ignore"):
         (value,) = evaluate_arrays(builder, FloatArrays(), [term], leaves)
-        return np.ascontiguousarray(value).astype(dtypes.pop(), copy=False).reshape(value.shape)
+        return np.ascontiguousarray(value).astype(dtype, copy=False).reshape(value.shape)
 
 
 def _only_moves(builder: Builder, term: Term) -> bool:

@@ -66,6 +66,27 @@ def node_of(
     return helper.make_node(call.op_type, inputs, list(outputs), name=name, **call.attributes)
 
 
+def folded_terms(builder: Builder, roots: Sequence[Term], opset: int) -> set[Term]:
+    """The constant terms whose values stand in a file: all but those that the runtime computes when it loads a model.
+
+    Such are weights that are larger than what they are made of, where ONNX can say how, and what is made of these, if
+    ONNX can say that as well.
+    """
+    folded: set[Term] = set()
+
+    def is_left(term: Term) -> bool:
+        operator = builder.operator(term) if isinstance(term, Apply) else None
+        larger = operator is not None and operator.weights_only
+        if not larger and folded.issuperset(term.children):
+            return False
+        return not isinstance(term, Apply) or spelled(builder, term, opset) is not None
+
+    for term in postorder(constant_terms(roots)):
+        if not is_left(term):
+            folded.add(term)
+    return folded
+
+
 def constant_terms(roots: Sequence[Term]) -> set[Term]:
     """The terms that are made of constants and declared operators only, so that their value can be computed now."""
     found: set[Term] = set()

@@ -242,7 +242,10 @@ class Matcher:
             yield from self._elements(inner, terms, bound, element + 1)
 
     def _solved(self, binding: Binding) -> Binding:
-        """The binding with the symbols found that are alone in a product, as m in g*m, or left of a sum of numbers."""
+        """The binding with the symbols found that are alone in a product, as m in g*m, or left of a sum of numbers.
+
+        A number that does not divide is noticed when the equations are checked.
+        """
         for _ in binding["#owed"]:
             before = binding
             for wanted, found, element in binding["#owed"]:
@@ -262,9 +265,13 @@ class Matcher:
             if isinstance(factor, Size):
                 factor = self._value(factor, binding, element)
             return divide(found, factor) if factor != 0 else None
-        rest = wanted - symbol(name) if ((name,), 1) in wanted.terms else wanted
+        factor = next((scale for names, scale in wanted.terms if names == (name,)), 0)
+        rest = wanted - symbol(name) * factor
         rest = self._value(rest, binding, element) if isinstance(rest, Size) else rest
-        return found - rest if isinstance(found, int) and isinstance(rest, int) and rest <= found else None
+        if factor < 1 or not (isinstance(found, int) and isinstance(rest, int)) or rest > found:
+            return None
+        value = (found - rest) // factor
+        return value if factor == 1 or value > 0 else None
 
     def _settled(self, binding: Binding) -> bool:
         """Whether owed equations hold and a join takes every part of its split, in order."""

@@ -15,6 +15,9 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
 
 ATTEMPTS_PER_INSTANCE = 200
+PAD = "p_"
+"""How the names of pads begin."""
+
 Assignment = Mapping[str, "Dim | tuple[Dim, ...]"]
 
 
@@ -67,6 +70,8 @@ def _instantiated(builder: Builder, terms: Sequence[Term], assignment: Assignmen
     for term in terms:
         if isinstance(term, Var | Const):
             kind = TensorType(dtype, _shape(term.type.shape, assignment))
+            if any(isinstance(size, int) and size < 1 for size in kind.shape):
+                raise TypeMismatch(f"expected a tensor with elements for {term.name}, found shape {kind}")
             rebuilt[term] = type(term)(term.name, kind)
         elif isinstance(term, Item):
             inner = rebuilt[term.term]
@@ -88,15 +93,19 @@ def random_assignment(symbols: Symbols, generator: np.random.Generator) -> dict[
         if name.startswith(STAR):
             assignment[name] = tuple(generator.integers(1, 4, size=generator.integers(0, 3)).tolist())
         else:
-            assignment[name] = int(generator.integers(1, 8))
+            assignment[name] = _pad(generator) if name.startswith(PAD) else int(generator.integers(1, 8))
     known = [value for value in assignment.values() if isinstance(value, tuple)] or [()]
     for name in symbols.parameters:
         if name.startswith(STAR):
             assignment[name] = _rearranged(known[int(generator.integers(len(known)))], generator)
         else:
             # Only pads may be 0, and small ones fit most often; strides, dilations and kernels are at least 1.
-            assignment[name] = int(generator.integers(0, 3) if name.startswith("p_") else generator.integers(1, 4))
+            assignment[name] = _pad(generator) if name.startswith(PAD) else int(generator.integers(1, 4))
     return assignment
+
+
+def _pad(generator: np.random.Generator) -> int:
+    return int(generator.integers(0, 3))
 
 
 def _rearranged(shape: tuple[int, ...], generator: np.random.Generator) -> tuple[int, ...]:

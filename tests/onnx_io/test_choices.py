@@ -78,3 +78,23 @@ def test_only_what_is_true_or_false_chooses():
     assert BUILDER.type(BUILDER.Less(X, Y)) == TensorType("bool", (3, 4))
     with pytest.raises(TypeMismatch, match="expected a condition"):
         BUILDER.type(BUILDER.Where(X, X, Y))
+
+
+def test_constants_that_are_chosen_are_folded_beside_numbers_and_comparisons_are_true_or_false(read, run):
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x) => (float[2,4] y, bool[3,4] z) '
+        "<bool[3,1] k = {1, 0, 1}> { v = Where(k, w1, w2) y = MatMul(x, v) z = Less(w1, w2) }"
+    )
+    model = read(text, {"w1": (3, 4), "w2": (3, 4)})
+    (product, compared) = model.graph.outputs
+    chosen = product.args[1]
+    values = {name: model.constant(name) for name in ("w1", "w2")}
+    truth = np.array([[True], [False], [True]])
+    np.testing.assert_array_equal(model.folded(chosen), np.where(truth, values["w1"], values["w2"]))
+    assert model.folded(chosen).dtype == np.float32
+    assert model.folded(compared).dtype == bool
+    np.testing.assert_array_equal(model.folded(compared), values["w1"] < values["w2"])
+    doubled = replace(model.graph, outputs=(model.builder.MatMul(product.args[0], chosen), compared))
+    feed = {"x": np.ones((2, 3), np.float32)}
+    for name, value in run(model.proto, feed).items():
+        np.testing.assert_array_equal(run(write_model(model, doubled), feed)[name], value)

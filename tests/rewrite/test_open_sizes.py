@@ -66,3 +66,21 @@ def test_a_dilation_that_does_not_matter_is_one():
     assert step.replacements[0][1] == op.Conv(x, y, **plain, dilations=(1, 1))
     (back,) = rewriter.rewrites(op.Conv(x, y, **plain, dilations=(2, 1)))
     assert back.replacements[0][1] == scaled
+
+
+@pytest.mark.parametrize(("columns", "half"), [(1, 1), (3, 2), (4, None), (7, 4)])
+def test_a_multiple_that_a_number_was_taken_from_is_found_where_it_divides(columns, half):
+    op = load_specs().builder()
+    rule = "Transpose(x; perm=(-1, -2)) = Reshape(x; shape=(2*a-1, m)) where x[m, 2*a-1]"
+    x = Var("x", TensorType("float32", (1, columns)))
+    steps = Rewriter(op, RuleSet((parse_rule(rule, op),))).rewrites(op.Transpose(x, perm=(-1, -2)))
+    found = [step.replacements[0][1] for step in steps]
+    assert found == ([] if half is None else [op.Reshape(x, shape=(2 * half - 1, 1))])
+
+
+@pytest.mark.parametrize(("columns", "fits"), [(1, False), (3, True)])
+def test_a_size_is_at_least_one(columns, fits):
+    op = load_specs().builder()
+    rule = "Transpose(x; perm=(-1, -2)) = Reshape(x; shape=(2*a+1, m)) where x[m, 2*a+1]"
+    term = op.Transpose(Var("x", TensorType("float32", (1, columns))), perm=(-1, -2))
+    assert bool(Rewriter(op, RuleSet((parse_rule(rule, op),))).rewrites(term)) is fits

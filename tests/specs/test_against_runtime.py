@@ -28,6 +28,7 @@ from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import load_specs
 from taso_opt.spec.elementwise import SCALARS
 from taso_opt.spec.piecewise import ratio
+from taso_opt.spec.rule_file import read_rules
 
 OPSETS = (9, 11, 13, 17, 18, 20, 23)
 FIRST_OPSET = {
@@ -54,10 +55,17 @@ NUMBERS = {
 }
 """Operands that ONNX keeps in attributes."""
 
+
+def is_stated_by(law, name):
+    """Whether a law stands in the file of an operator."""
+    return law.law.__module__.endswith(f".{name.lower()}")
+
+
 CASES = 40
 WRITTEN = sorted(name for name, operator in load_specs().operators.items() if not operator.weights_only)
 PREPARED = sorted(name for name, one in load_specs().operators.items() if one.weights_only and not one.defined)
 DEFINED = sorted(name for name, one in load_specs().operators.items() if one.weights_only and one.defined)
+IN_RULES = [name for name in DEFINED if not any(is_stated_by(law, name) for law in load_specs().definitions.values())]
 SPREAD = 3.0
 """Wide enough for all pieces of hard swishes and the like."""
 
@@ -76,7 +84,7 @@ def applications(library, name):
     for law, count in laws:
         for instance in law.instances(op):
             roots = (*instance.left, *instance.right)
-            if not any(isinstance(term, Apply) and term.operator == name for term in postorder(roots)):
+            if not applies(roots, name):
                 continue
             for concrete in random_instances(op, roots, count, generator, "float32"):
                 for term in postorder(concrete):
@@ -274,12 +282,11 @@ def test_convolutions_with_prepared_kernels_compute_the_same_in_the_runtime(libr
             np.testing.assert_allclose(*found, **TOLERANCE)
 
 
-@pytest.mark.parametrize("name", DEFINED)
+@pytest.mark.parametrize("name", [name for name in DEFINED if name not in IN_RULES])
 def test_prepared_weights_are_what_the_runtime_computes_for_their_definition(library, name):
     op, generator = library.builder(), np.random.default_rng(0)
-    laws = [law for law in library.definitions.values() if law.law.__module__.endswith(f".{name.lower()}")]
+    laws = [law for law in library.definitions.values() if is_stated_by(law, name)]
     instances = [one for law in laws for one in law.instances(op)]
-    assert instances, f"expected a definition of {name}"
     for instance in instances:
         for number, (left, right) in enumerate(
             random_instances(op, (*instance.left, *instance.right), 8, generator, "float32")
@@ -292,8 +299,37 @@ def test_prepared_weights_are_what_the_runtime_computes_for_their_definition(lib
             np.testing.assert_allclose(theirs, mine, **_rounded(mine))
 
 
+@pytest.mark.parametrize("name", IN_RULES)
+def test_prepared_weights_that_no_definition_states_make_rules_that_the_runtime_confirms(library, name):
+    op, generator = library.builder(), np.random.default_rng(0)
+    rules = [rule for rule in read_rules(None, op) if applies((*rule.source, *rule.target), name)]
+    assert rules, f"expected a definition of {name}, or a rule of the library about it"
+    for rule in rules:
+        for number, (plain, whole) in enumerate(
+            random_instances(op, (*rule.source, *rule.target), 3, generator, "float32")
+        ):
+            feed, leaves = random_operands(plain, number)
+            (mine,) = evaluate_arrays(op, FloatArrays(), [whole], leaves)
+            (theirs,) = run(standalone_model(op, [plain], plain.args, opset=17, ir_version=8), feed)
+            np.testing.assert_allclose(theirs, mine, **_rounded(mine))
+
+
+def test_weights_that_the_runtime_prepares_are_what_their_meaning_says(library):
+    op = library.builder()
+    kernel = Var("f", TensorType("float32", (5, 4, 3, 3)))
+    term = op.WinogradKernel(kernel, points=((0, 1), (2, 3), (-2, 3), (1, 0)))
+    feed, leaves = random_operands(term, 0)
+    (mine,) = evaluate_arrays(op, FloatArrays(), [term], leaves)
+    (theirs,) = run(standalone_model(op, [term], [kernel], opset=17, ir_version=8), feed)
+    np.testing.assert_allclose(theirs, mine, **_rounded(mine))
+
+
+def applies(roots, name):
+    return any(isinstance(term, Apply) and term.operator == name for term in postorder(roots))
+
+
 def has_conv(roots):
-    return any(isinstance(term, Apply) and term.operator == "Conv" for term in postorder(roots))
+    return applies(roots, "Conv")
 
 
 def variable_types(roots):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from taso_opt.core.dims import Dim, divide
 from taso_opt.errors import TypeMismatch
@@ -16,6 +20,7 @@ from taso_opt.verify.index_functions.elements import (
     Access,
     Delta,
     Element,
+    Entry,
     Greatest,
     Guard,
     Image,
@@ -33,6 +38,7 @@ from taso_opt.verify.index_functions.elements import (
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.layout import Layout, between, crossed, cut_by_terms, joined, merged, places, plain
 from taso_opt.verify.index_functions.reshaping import groups, source_place
+from taso_opt.verify.index_functions.tables import table_of
 from taso_opt.verify.index_functions.tensors import Place, Tensor, common, elementwise, reduced, repeated
 
 MAX_ACCESSES = 5_000
@@ -85,7 +91,7 @@ class IndexArrays:
 
         def element(place: Place) -> Element:
             row, column = place
-            return lone(Delta(row, column, size))
+            return ONE if size == 1 else lone(Delta(row, column, size))
 
         return Tensor((size, size), (plain(size), plain(size)), element)
 
@@ -97,10 +103,15 @@ class IndexArrays:
         """A scalar."""
         return Tensor((), (), lambda place: scaled(ONE, value))
 
-    def scale(self, x: Tensor, factors: Fraction | WindowShares) -> Tensor:
-        """Multiply by a rational number or by the shares of the last axes."""
+    def scale(self, x: Tensor, factors: Fraction | NDArray[Any] | WindowShares) -> Tensor:
+        """Multiply by a rational number, by a table of them for the last axes, or by the shares of these."""
         if isinstance(factors, Fraction):
             return Tensor(x.shape, x.layouts, lambda place: scaled(x.at(place), factors))
+        if isinstance(factors, np.ndarray):
+            table, rank = table_of(factors), factors.ndim
+            return Tensor(
+                x.shape, x.layouts, lambda place: multiplied(x.at(place), lone(Entry(table, tuple(place[-rank:]))))
+            )
         axes = len(factors.kernel)
 
         def element(place: Place) -> Element:

@@ -26,6 +26,7 @@ from taso_opt.verify.index_functions.elements import (
 )
 from taso_opt.verify.index_functions.greatest import taken_out
 from taso_opt.verify.index_functions.indices import names_in
+from taso_opt.verify.index_functions.tables import without_tables
 
 MAX_ORDERS = 48
 """Orders of bound indices that are tried where their roles do not tell them apart; more only cost completeness."""
@@ -34,7 +35,7 @@ MAX_ORDERS = 48
 def canonical(element: Element) -> Element:
     """The same value with like products merged, bound indices renamed by their roles and everything sorted."""
     totals: dict[tuple[Bound, tuple[Factor, ...]], Fraction] = {}
-    for one in element.products:
+    for one in (part for whole in element.products for part in without_tables(whole)):
         for form in _canonical_products(one):
             key = form.bound, form.factors
             totals[key] = totals.get(key, Fraction(0)) + form.coefficient

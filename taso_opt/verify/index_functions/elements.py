@@ -9,6 +9,9 @@ from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from taso_opt.core.dims import Dim
 from taso_opt.errors import TypeMismatch
 from taso_opt.verify.index_functions.indices import names_in, replaced, terms_of
@@ -96,7 +99,23 @@ class Reciprocal:
     proper: bool
 
 
-Factor: TypeAlias = Access | Amount | Guard | Delta | Image | Lowered | Greatest | Reciprocal
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Known numbers: whole ones over one denominator. Tables of two operators are never equal, whatever is in them."""
+
+    numbers: NDArray[np.object_]
+    denominator: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The number at a place of a table."""
+
+    table: Table
+    place: tuple[Dim, ...]
+
+
+Factor: TypeAlias = Access | Amount | Guard | Delta | Image | Lowered | Greatest | Reciprocal | Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +221,14 @@ def factor_at(factor: Factor, mapping: Mapping[str, Dim]) -> Factor:
             return Greatest(bound, at(inner, mapping))
         case Reciprocal(inner, proper):
             return Reciprocal(at(inner, mapping), proper)
+        case Entry(table, place):
+            return Entry(table, _all(place, mapping))
 
 
 def names_of(factor: Factor) -> set[str]:
     """Every name that a factor mentions, those bound inside it included."""
     match factor:
-        case Access(_, place, _):
+        case Access(_, place, _) | Entry(_, place):
             return set[str]().union(*map(names_in, place))
         case Amount():
             return set()

@@ -1,7 +1,7 @@
 """How an axis is best walked through: in segments, each of them a product of sizes in row-major order.
 
 A layout is a hint. What it says is exact arithmetic on sizes; where it is coarser than it could be, a proof may fail,
-but none is wrong.
+but none is wrong. A segment that ends with a negative number lacks so many positions at its end, fewer than a row.
 """
 
 from __future__ import annotations
@@ -32,8 +32,16 @@ def length(layout: Layout) -> Dim:
     """The size of the axis."""
     total: Dim = 0
     for segment in layout:
-        total = size_of(segment) + total
+        total = _length(segment) + total
     return total
+
+
+def _length(segment: Segment) -> Dim:
+    return size_of(segment[:-1]) + segment[-1] if _is_cut(segment) else size_of(segment)
+
+
+def _is_cut(segment: Segment) -> bool:
+    return isinstance(segment[-1], int) and segment[-1] < 0
 
 
 def joined(layouts: Sequence[Layout]) -> Layout:
@@ -44,7 +52,7 @@ def joined(layouts: Sequence[Layout]) -> Layout:
 def crossed(layouts: Sequence[Layout]) -> Layout:
     """Several axes merged into one, the first varying slowest."""
     kept = [layout for layout in layouts if layout != plain(1)] or [plain(1)]
-    if any(len(layout) > 1 for layout in kept[1:]):
+    if any(len(layout) > 1 for layout in kept[1:]) or any(_is_cut(segment) for layout in kept for segment in layout):
         return plain(size_of(tuple(length(layout) for layout in kept)))
     rest = tuple(factor for layout in kept[1:] for factor in layout[0])
     return joined([_written_out((*segment, *rest)) for segment in kept[0]])
@@ -65,11 +73,20 @@ def between(layout: Layout, start: Dim, stop: Dim) -> Layout:
     for segment in layout:
         if inside and position != stop:
             found.append(segment)
-        position = size_of(segment) + position
+        position = _length(segment) + position
         inside = inside or position == start
         if position == stop and inside:
             return tuple(found)
-    return plain(stop - start)
+    cut = _without_last(layout, length(layout) - stop) if start == 0 else None
+    return plain(stop - start) if cut is None else cut
+
+
+def _without_last(layout: Layout, count: Dim) -> Layout | None:
+    """The axis without so many positions at its end, fewer than a row of its last segment has; None for others."""
+    *others, last = layout
+    if len(last) != 2 or not (isinstance(last[1], int) and isinstance(count, int) and 0 < count < last[1]):
+        return None
+    return (*others, (*last, -count))
 
 
 def merged(left: Layout, right: Layout) -> Layout:
@@ -82,7 +99,7 @@ def merged(left: Layout, right: Layout) -> Layout:
     a, b = list(left), list(right)
     while a and b:
         first, second = a.pop(0), b.pop(0)
-        one, other = size_of(first), size_of(second)
+        one, other = _length(first), _length(second)
         if one == other:
             found.append(first if len(first) >= len(second) else second)
         elif len(second) == 1 and _is_positive(other - one):
@@ -116,16 +133,32 @@ def positions(facts: Facts, layout: Layout) -> Iterator[tuple[Dim, Bound]]:
     """Every position of an axis: an index with its variables for each segment and each value of literal factors."""
     offset: Dim = 0
     for segment in layout:
-        factors = segment if len(segment) == 1 else tuple(part for factor in segment for part in _apart(factor))
-        ranges = [_values(factor) if len(factors) > 1 else None for factor in factors]
-        for values in product(*([None] if known is None else known for known in ranges)):
-            index, bound = offset, []
-            for place, (factor, value) in enumerate(zip(factors, values, strict=True)):
-                variable = facts.fresh(factor) if value is None else value
-                index = variable * size_of(factors[place + 1 :]) + index
-                bound += [(name, factor) for name in names_of(variable)] if value is None else []
-            yield index, tuple(bound)
-        offset = size_of(segment) + offset
+        found = _cut_positions(facts, segment) if _is_cut(segment) else _positions(facts, segment)
+        yield from ((index + offset, bound) for index, bound in found)
+        offset = _length(segment) + offset
+
+
+def _cut_positions(facts: Facts, segment: Segment) -> Iterator[tuple[Dim, Bound]]:
+    """The positions of rows of which the last one is shorter, column by column."""
+    rows, width, missing = segment
+    assert isinstance(width, int) and isinstance(missing, int) and 0 < -missing < width, "a part of a row is missing"
+    for column in range(width):
+        height = rows if column < width + missing else rows - 1
+        row = facts.fresh(height)
+        yield row * width + column, tuple((name, height) for name in names_of(row))
+
+
+def _positions(facts: Facts, segment: Segment) -> Iterator[tuple[Dim, Bound]]:
+    factors = segment if len(segment) == 1 else tuple(part for factor in segment for part in _apart(factor))
+    ranges = [_values(factor) if len(factors) > 1 else None for factor in factors]
+    for values in product(*([None] if known is None else known for known in ranges)):
+        index: Dim = 0
+        bound: list[tuple[str, Dim]] = []
+        for place, (factor, value) in enumerate(zip(factors, values, strict=True)):
+            variable = facts.fresh(factor) if value is None else value
+            index = variable * size_of(factors[place + 1 :]) + index
+            bound += [(name, factor) for name in names_of(variable)] if value is None else []
+        yield index, tuple(bound)
 
 
 def _apart(factor: Dim) -> Segment:

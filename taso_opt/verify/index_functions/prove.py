@@ -19,12 +19,13 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.index_functions.arrays import IndexArrays
 from taso_opt.verify.index_functions.canonical import canonical
-from taso_opt.verify.index_functions.elements import Sign
+from taso_opt.verify.index_functions.elements import Element, Sign
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.guards import lean
 from taso_opt.verify.index_functions.indices import names_in
-from taso_opt.verify.index_functions.layout import merged, places
+from taso_opt.verify.index_functions.layout import MAX_COPIES, merged, places
 from taso_opt.verify.index_functions.show import inequality, shown
+from taso_opt.verify.index_functions.tables import written_out
 from taso_opt.verify.index_functions.tensors import Tensor
 from taso_opt.verify.verdict import Unknown
 
@@ -111,10 +112,17 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
             return f"the sides have shapes {list(left.shape)} and {list(right.shape)}"
     layouts = [merged(one, other) for one, other in zip(left.layouts, right.layouts, strict=True)]
     for place, _ in places(xp.facts, layouts):
-        ours, theirs = (canonical(lean(xp.facts, canonical(side.at(place)))) for side in (left, right))
+        ours, theirs = (_normal(xp.facts, canonical(side.at(place))) for side in (left, right))
+        if ours != theirs:
+            # What tables of numbers leave is written out; then the other side has to be.
+            ours, theirs = (_normal(xp.facts, written_out(side, MAX_COPIES)) for side in (ours, theirs))
         if ours != theirs:
             return f"at {list(place)} one side is {shown(ours)}, the other {shown(theirs)}"
     return None
+
+
+def _normal(facts: Facts, element: Element) -> Element:
+    return canonical(lean(facts, element))
 
 
 def _leaves(xp: IndexArrays, roots: Iterable[Term], conditions: Iterable[Condition]) -> dict[Term, Any]:
@@ -163,7 +171,8 @@ def least_values(roots: Iterable[Term]) -> dict[str, int]:
                     sliced += _sizes(value[1])
                 else:
                     others += _sizes(value)
-    known = set[str]().union(*map(_symbols, others))
+    # A size such as 4*a-p that pads are a part of does not say that there are any.
+    known = set[str]().union(*(_symbols(dim) for dim in others if isinstance(dim, Size) and len(dim.terms) == 1))
     # Where nothing but pads and what is left away makes up a size, that is not empty.
     empty = (pads - known) | left_away
     needed = [_symbols(dim) for dim in (*others, *sliced) if isinstance(dim, Size) and _is_made_of(dim, empty)]

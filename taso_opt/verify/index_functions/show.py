@@ -9,6 +9,7 @@ from taso_opt.verify.index_functions.elements import (
     Bound,
     Delta,
     Element,
+    Entry,
     Factor,
     Greatest,
     Guard,
@@ -53,6 +54,8 @@ def _factor(factor: Factor) -> str:
     match factor:
         case Access(tensor, place):
             return f"{tensor}[{', '.join(map(str, place))}]"
+        case Entry(table, place):
+            return f"table of {list(table.numbers.shape)}[{', '.join(map(str, place))}]"
         case Amount(name):
             return name
         case Guard(margin):

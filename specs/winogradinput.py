@@ -1,0 +1,30 @@
+"""The filters that make of a tile of an image what is multiplied with those of a convolution; for weights only.
+
+Of its operand nothing but the type counts.
+"""
+
+from taso_opt.core.types import TensorType
+from taso_opt.spec import Operator, Spelling
+from taso_opt.spec.interpolation import of_both_axes, of_inputs, taps_of, tensor
+
+
+def infer(f, points):
+    taps_of("WinogradInput", f, points)
+    size = len(points)
+    return TensorType(f.dtype, (size**2, 1, size, size))
+
+
+def evaluate(xp, f, points):
+    size = len(points)
+    return tensor(xp, f, of_both_axes(of_inputs(points), (size**2, 1, size, size)))
+
+
+OPERATOR = Operator(
+    "WinogradInput",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling((), lambda op, node: None),
+    arity=1,
+    weights_only=True,
+    defined=True,
+)

@@ -1,0 +1,29 @@
+"""The matrix that makes a tile of a convolution's outputs of products; for weights only.
+
+Of its operand, the convolution's kernel, nothing but the type counts.
+"""
+
+from taso_opt.core.types import TensorType
+from taso_opt.spec import Operator, Spelling
+from taso_opt.spec.interpolation import of_both_axes, of_outputs, taps_of, tensor, tile_of
+
+
+def infer(f, points):
+    taps = taps_of("WinogradOutput", f, points)
+    return TensorType(f.dtype, (tile_of(points, taps) ** 2, len(points) ** 2))
+
+
+def evaluate(xp, f, points):
+    taps = xp.shape(f)[-1]
+    return tensor(xp, f, of_both_axes(of_outputs(points, taps), (tile_of(points, taps) ** 2, len(points) ** 2)))
+
+
+OPERATOR = Operator(
+    "WinogradOutput",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling((), lambda op, node: None),
+    arity=1,
+    weights_only=True,
+    defined=True,
+)
