@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from taso_opt.core.term import Apply, Const, Term
+from taso_opt.core.term import Apply, Const, Term, operator_count
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.parting import Sequence, Sums, fold, in_sum, sum_with
@@ -18,6 +18,9 @@ SEQUENCES_ALIKE = 4
 FEW_OPERANDS = 8
 """Of a sum in which prepared weights meet any other: in longer ones only what stands beside them is tried."""
 
+MANY_MORE = 4
+"""Operators that a step adds which takes something apart."""
+
 OnlyConsumer = Callable[[Term], Term | None]
 """The one term that uses a term, None where several do."""
 
@@ -28,10 +31,10 @@ def folding_sequences(
     """The sequences that begin at each of some terms.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
-    at the replaced term, at its only consumer, or at the longer sum that it is an operand of. Weights that are only
-    prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them up or where the same is
-    done to them again. Of what the same rules do from one place, as with each pair of the operands of a sum, the first
-    few are enough.
+    at the replaced term, at its only consumer, or at the longer sum that it is an operand of, and takes nothing apart.
+    Weights that are only prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them
+    up or where the same is done to them again. Of what the same rules do from one place, as with each pair of the
+    operands of a sum, the first few are enough.
     """
     for term in terms:
         found: Counter[tuple[int, ...]] = Counter()
@@ -128,6 +131,12 @@ def _operands(term: Term, whole: Apply, known: frozenset[Term]) -> tuple[Term, .
     return tuple(one for part in term.args for one in _operands(part, whole, known))
 
 
+def _takes_apart(step: Step) -> bool:
+    """Whether a step puts many operators in the place of few: that combines nothing."""
+    rule = step.rule.rule
+    return operator_count(rule.target) - operator_count(rule.source) >= MANY_MORE
+
+
 def _continued(
     term: Term, first: Step, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter
 ) -> Iterator[Sequence]:
@@ -141,7 +150,8 @@ def _continued(
             if consumer is not None:
                 places.append((consumer, rewriter.with_child(consumer, root, current)))
             for old, new in places:
-                following += [(old, step.replacements[0][1], (*steps, step)) for step in rewriter.rewrites(new)]
+                further = (step for step in rewriter.rewrites(new) if not _takes_apart(step))
+                following += [(old, step.replacements[0][1], (*steps, step)) for step in further]
             following += [(old, new, steps) for old, new in places[1:]]
             joined = in_sum(root, current, consumer, sums, rewriter)
             following += [(step.replacements[0][0], step.replacements[0][1], (*steps, step)) for step in joined]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from taso_opt.core.term import Term
 from taso_opt.cost import Around
 from taso_opt.rewrite.steps import rules_of
+from taso_opt.search.folding import MANY_MORE
 from taso_opt.search.neighbourhood import TRACE, LocalChange
 from taso_opt.search.oracle import CostOracle
 
@@ -47,9 +49,10 @@ class Prices:
     def of(self, changes: Sequence[LocalChange], bearable: float = 0.0) -> list[float | None]:
         """The change of cost of each local change in seconds; everything not yet measured is measured in two batches.
 
-        None stands for what is not worth measuring: what multiplies many times as much as what it replaces, and what
-        belongs to a rule that loses wherever it was tried and could not be applied everywhere for `bearable` seconds,
-        since what a rule does at some places of a graph says most of what it does at the others.
+        None stands for what is not worth measuring: what multiplies many times as much as what it replaces, or just
+        more but with many operators more, as tiles of a convolution of few channels do; and what belongs to a rule
+        that loses wherever it was tried and could not be applied everywhere for `bearable` seconds, since what a rule
+        does at some places of a graph says most of what it does at the others.
         """
         costs: dict[int, float] = {}
         sides = [(self._side(change, False), self._side(change, True)) for change in changes]
@@ -88,10 +91,18 @@ class Prices:
         rules: dict[tuple[int, ...], dict[frozenset[Any], list[int]]] = {}
         for place, (before, after) in enumerate(sides):
             old, new = self._units_of(before), self._units_of(after)
-            if self._work(new) <= MOST_WORK * self._work(old) + WORTH_MEASURING:
+            if self._may_pay(changes[place], old, new):
                 ways = rules.setdefault(rules_of(changes[place].steps), {})
                 ways.setdefault(frozenset(new), []).append(place)
         return [list(ways.values()) for ways in rules.values()]
+
+    def _may_pay(self, change: LocalChange, old: Sequence[Any], new: Sequence[Any]) -> bool:
+        """Whether a change is worth measuring by what products and convolutions multiply before and after."""
+        if self._work(new) > MOST_WORK * self._work(old) + WORTH_MEASURING:
+            return False
+        before, after = Counter(old), Counter(new)
+        left_out, added = (self._work((one - other).elements()) for one, other in ((before, after), (after, before)))
+        return change.saved > -MANY_MORE or not 0 < left_out < added
 
     def _priced(
         self, changes: Sequence[LocalChange], sides: Sequence[_Sides], places: Sequence[int]
@@ -127,7 +138,7 @@ class Prices:
     def _sizes(self, units: Sequence[Any]) -> list[int]:
         return sorted(filter(None, map(self._cost.work, units)))
 
-    def _work(self, units: Sequence[Any]) -> int:
+    def _work(self, units: Iterable[Any]) -> int:
         return sum(self._cost.work(unit) for unit in units)
 
 

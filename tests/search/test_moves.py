@@ -240,6 +240,18 @@ def test_combined_weights_meet_another_weight_in_a_longer_sum(op):
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
 
 
+def test_what_takes_an_operator_apart_continues_no_sequence_that_combines_weights(op):
+    x, down, up = tensor(Var, "x", 16, 8), tensor(Const, "down", 8, 2), tensor(Const, "up", 2, 8)
+    whole = op.MatMul(op.MatMul(x, down), up)
+    turned = "Transpose(MatMul(Transpose({}; perm=(-1, -2)), Transpose(x; perm=(-1, -2))); perm=(-1, -2))"
+    three_more, five_more = turned.format("y"), f"Neg({turned.format('Neg(y)')})"
+    images = [
+        [new for _, replacements in folding(op, whole, ASSOCIATE, rule) for _, new in replacements]
+        for rule in (f"MatMul(x, y) = {target} where x[m, k], y[k, n]" for target in (three_more, five_more))
+    ]
+    assert [any("Transpose" in repr(image) for image in found) for found in images] == [True, False]
+
+
 def test_of_what_the_same_rules_do_with_the_operands_of_a_sum_the_first_few_are_looked_into(op, monkeypatch):
     x, down, up = tensor(Var, "x", 16, 8), tensor(Const, "down", 8, 2), tensor(Const, "up", 2, 8)
     products = [op.MatMul(x, tensor(Const, f"w{number}", 8, 8)) for number in range(6)]

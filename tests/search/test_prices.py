@@ -4,8 +4,11 @@ import pytest
 
 from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Var
+from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
+from taso_opt.cost import Unit
+from taso_opt.cost.work import multiplications
+from taso_opt.generate.tiles import discover_tiles
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.prices import TRIALS, Prices
@@ -73,6 +76,31 @@ def test_what_multiplies_many_times_as_much_is_not_measured(op):
     cost = Heavy(op, lambda size: 1.0)
     assert Prices(cost).of(spellings(op, (1, 2))) == [None, None]
     assert cost.asked == []
+
+
+@pytest.mark.parametrize(("channels", "measured"), [(4, False), (64, True)])
+def test_many_more_operators_that_multiply_more_are_not_measured(op, channels, measured):
+    """A convolution in tiles multiplies less than the plain one where there are channels enough."""
+    library = load_specs()
+    rules = RuleSet(discover_tiles(library, 0, frozenset(library.operators)))
+    image, kernel = (TensorType("float32", shape) for shape in ((1, channels, 12, 20), (channels, channels, 3, 3)))
+    windows = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
+    plain = op.Conv(Var("x", image), Const("f", kernel), **windows)
+    here = Neighbourhood((plain,))
+    changes = [here.local_change((step,), step.replacements) for step in Rewriter(op, rules).steps(here.terms)]
+    assert len(changes) == 2 and all(change.saved < 0 for change in changes)
+    prices = Prices(MultiplyingCost(op)).of(changes)
+    assert [price is not None for price in prices] == [measured] * 2
+
+
+class MultiplyingCost(FakeCost):
+    """Everything costs what it multiplies."""
+
+    def known(self, unit):
+        return float(self.work(unit))
+
+    def work(self, unit):
+        return multiplications(Unit("", (unit,), frozenset({unit})), self._builder)
 
 
 def test_differences_within_the_noise_are_none(op):
