@@ -280,8 +280,7 @@ def read_key(distance: int) -> str:
 
 
 def _is_elementwise(unit: Unit, builder: Builder) -> bool:
-    operators = [builder.operator(member) for member in unit.members if isinstance(member, Apply)]
-    return all(operator is not None and operator.elementwise for operator in operators)
+    return all(_is_light(member, builder) for member in unit.members if isinstance(member, Apply))
 
 
 def _in_a_row(unit: Unit, builder: Builder) -> int:
@@ -303,10 +302,11 @@ def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:
 
 def _model(unit: Unit, builder: Builder, finder: UnitFinder, opset: int, framed: bool) -> bytes:
     leaves: dict[Term, Term] = {}
+    channels = _of_channels(unit, builder)
     for place, operand in enumerate(operands(unit)):
         leaf = Const if finder.is_constant(operand) else Var
         fresh = leaf(f"operand{place}", builder.type(operand))
-        number = finder.number(operand)
+        number = None if operand in channels else finder.number(operand)
         leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
     inputs = [leaves[operand] for operand in unit.inputs]
     if framed:
@@ -315,6 +315,17 @@ def _model(unit: Unit, builder: Builder, finder: UnitFinder, opset: int, framed:
     if framed:
         outputs = [one for output in outputs for one in framed_outputs(builder, output)]
     return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION, hollow=True)
+
+
+def _of_channels(unit: Unit, builder: Builder) -> set[Term]:
+    """The operands with an axis that some operator needs, as the bias of a convolution to a single channel."""
+    others = (one for one in unit.members if isinstance(one, Apply) and not _is_light(one, builder))
+    return {operand for one in others for operand in one.args if builder.type(operand).rank}
+
+
+def _is_light(term: Apply, builder: Builder) -> bool:
+    operator = builder.operator(term)
+    return operator is not None and operator.elementwise
 
 
 def _copied(term: Term, members: frozenset[Term], leaves: dict[Term, Term]) -> Term:

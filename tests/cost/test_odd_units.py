@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+from fractions import Fraction
 
 import pytest
 
@@ -99,6 +100,16 @@ def test_what_the_runtime_cannot_compute_costs_infinity_and_is_estimated_where_t
     model.settle(outputs)
     assert 0 <= model.cost(outputs) < math.inf
     assert model.cost([op.Tanh(outputs[0])]) > model.cost(outputs)
+
+
+@pytest.mark.parametrize("bias", [Fraction(0), Fraction(3, 8)])
+def test_a_convolution_to_one_channel_has_a_cost_whatever_is_known_of_its_bias(op, process, tmp_path, bias):
+    x, weights = Var("x", TensorType("float32", (1, 8, 9, 9))), Const("w", TensorType("float32", (1, 8, 3, 3)))
+    known = Const("b", TensorType("float32", (1,)))
+    image = op.Conv(x, weights, known, strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1), group=1)
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        model = CostModel(op, table, measurer(process), opset=17, value_of={known: bias}.get)
+        assert 0 < model.cost([op.Tanh(image)]) < 1
 
 
 def test_empty_images_and_those_of_too_many_channels_are_never_asked_about_blocks(op, process, model_of):
