@@ -25,6 +25,7 @@ from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, sublstm
 from .repvgg import repvgg, repvgg_normalized
 from .resnet import resnet50
 from .resnext import resnext50_branches, resnext50_grouped, resnext50_split
+from .signals import keyword_spotter, vocoder, wavenet
 from .spellings import gelu_spellings, layernorm_spellings
 from .squeezenet import squeezenet
 from .towers import towers
@@ -65,6 +66,9 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     gelu_spellings,
     activation_spellings,
     sliced_channels,
+    keyword_spotter,
+    wavenet,
+    vocoder,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

@@ -10,9 +10,10 @@ from taso_opt.cost.units import Unit, UnitFinder
 from taso_opt.cost.work import type_bytes
 from taso_opt.spec.builder import OPAQUE, Builder
 
-MOVES = frozenset(
-    {"Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Split", "Transpose"}
-)
+SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that give the elements of their operand another shape."""
+
+MOVES = SHAPES | {"Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Slice", "Split", "Transpose"}
 """Operators that move data and compute nothing."""
 
 WINDOWS = frozenset({"AveragePool", "MaxPool"})
@@ -46,8 +47,8 @@ def weight_bytes(outputs: Sequence[Term], builder: Builder, is_constant: Callabl
 def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) -> float:
     """The most memory that a graph takes at once: its weights, its inputs, and the results that are still needed.
 
-    An estimate: kernels run one after the other in the order of the graph, none works in place, a reshape shares the
-    memory of its operand, and what an operator takes for itself is not known. Values of unknown size count nothing.
+    An estimate: kernels run one after the other in the order of the graph, none works in place, another shape shares
+    the memory of its operand, and what an operator takes for itself is not known. Values of unknown size count nothing.
     """
     terms = [term for term in postorder(outputs) if not finder.is_constant(term)]
     unit_root = {member: unit.roots[-1] for unit in finder.units(outputs) for member in unit.members}
@@ -83,7 +84,7 @@ def _owner(term: Term) -> Term:
     while True:
         if isinstance(term, Item):
             term = term.term
-        elif isinstance(term, Apply) and term.operator == "Reshape":
+        elif isinstance(term, Apply) and term.operator in SHAPES:
             term = term.args[0]
         else:
             return term

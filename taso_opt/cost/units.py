@@ -25,8 +25,8 @@ from taso_opt.spec.builder import OPAQUE, Builder
 
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 GEMM_ACTIVATIONS = ACTIVATIONS - {"Clip"}
-FREE = frozenset({"Reshape", OPAQUE})
-"""Operators that are not costed: a reshape moves nothing, an opaque operator is the same in every plan."""
+FREE = frozenset({"Reshape", "Squeeze", "Unsqueeze", OPAQUE})
+"""Operators that are not costed: another shape moves nothing, an opaque operator is the same in every plan."""
 
 FILTERED = frozenset({"Add", "BatchNormalization", "Mul"})
 """Operators that scale and shift channels where their other operands are constants of the right shapes."""

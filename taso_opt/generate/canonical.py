@@ -122,7 +122,7 @@ def _size_names(order: Reading) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: set[str] = set()
     for name, value in (one for one in order if not isinstance(one, Var)):
-        for wanted, size in zip(PARAMETERS.get(name, ()), flat(value), strict=False):
+        for wanted, size in zip(_parameters(name, value), flat(value), strict=False):
             if isinstance(size, Size) and size.symbol is not None and size.symbol not in names:
                 names[size.symbol] = _fresh([wanted, *(f"{wanted}{number}" for number in range(2, 10))], taken)
     letters = IMAGE_SIZES if any(isinstance(one, Var) and one.type.rank > 3 for one in order) else MATRIX_SIZES
@@ -132,6 +132,12 @@ def _size_names(order: Reading) -> dict[str, str]:
         if size not in names:
             names[size] = _fresh(STARS if size.startswith(STAR) else letters, taken)
     return names
+
+
+def _parameters(name: str, value: Attribute) -> tuple[str, ...]:
+    """What the sizes in an attribute are called; windows over one axis slide along it as over the columns of two."""
+    names = PARAMETERS.get(name, ())
+    return names[1::2] if isinstance(value, tuple) and 2 * len(value) == len(names) else names
 
 
 def _fresh(names: Sequence[str], taken: set[str]) -> str:

@@ -97,6 +97,10 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from _padded()
     elif name == "Reshape":
         yield from _reshaped()
+    elif name == "Squeeze":
+        yield from (Cut(_schemes(scheme), {"axis": -2}) for scheme in ("*b 1 @", "*b @ 1 t1"))
+    elif name == "Unsqueeze":
+        yield from (Cut(_full(1, at), {"axis": -2}) for at in CONCAT_AXES[:2])
     elif name == "Resize":
         yield from (Cut(_full(2, at), {"scales": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
     elif name == "Subsample":

@@ -17,11 +17,14 @@ INSTANCES = 3
 MISFITS = (SpecError, TypeError, ValueError, LookupError, ArithmeticError)
 """What type inference says of operands that do not fit, and meanings of sizes that they cannot handle."""
 
+Kept = Callable[[str, Attribute], Attribute]
+"""The value that an attribute of some name has for what is taken."""
+
 Take = Callable[[Builder, Term], "Term | None"]
 """What is taken of a term, a slice or a mean; None for a term that has nothing to take it of."""
 
 
-def passed(builder: Builder, name: str, cut: Cut, take: Take, kept: Callable[[Attribute], Attribute]) -> Rule | None:
+def passed(builder: Builder, name: str, cut: Cut, take: Take, kept: Kept) -> Rule | None:
     """What is taken of a result, and the result for what is taken of the operands; None when these differ in type.
 
     `kept` gives the attributes for what is taken.
@@ -30,7 +33,7 @@ def passed(builder: Builder, name: str, cut: Cut, take: Take, kept: Callable[[At
     try:
         source = take(builder, builder.apply(name, operands, cut.attributes))
         parts = [take(builder, operand) or operand for operand in operands]
-        target = builder.apply(name, parts, {key: kept(value) for key, value in cut.attributes.items()})
+        target = builder.apply(name, parts, {key: kept(key, value) for key, value in cut.attributes.items()})
         fits = source is not None and builder.type(source) == builder.type(target)
     except MISFITS:
         return None

@@ -60,10 +60,10 @@ def _cut(builder: Builder, term: Term) -> Term | None:
     return builder.apply(SLICE, (term,), {"axis": axes[0], "sizes": SIZES}) if len(axes) == 1 else None
 
 
-def _kept(value: Attribute) -> Attribute:
+def _kept(name: str, value: Attribute) -> Attribute:
     """An attribute that speaks of the cut size, such as a shape, for the part that is kept."""
     if isinstance(value, tuple):
-        return tuple(_kept(part) for part in value)
+        return tuple(_kept(name, part) for part in value)
     return SIZES[1] if value == WHOLE else value
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Attribute, Term
 from taso_opt.generate.cuts import POINTWISE, SELDOM, Cut, G, parameters
-from taso_opt.generate.passing import Take
+from taso_opt.generate.passing import Kept, Take
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
@@ -32,7 +32,7 @@ class Taken:
 
     take: Take
     forms: Callable[[SpecLibrary], Forms]
-    kept: Callable[[Attribute], Attribute] = lambda value: value
+    kept: Kept = lambda name, value: value
 
 
 PAIRS = (
@@ -108,7 +108,7 @@ def _subsampled(builder: Builder, term: Term) -> Term | None:
     return builder.apply("Subsample", (term,), {"strides": SCALES}) if isinstance(term, Apply) else None
 
 
-def _strided(value: Attribute) -> Attribute:
+def _strided(name: str, value: Attribute) -> Attribute:
     return SCALES if value == NEXT else value
 
 

@@ -19,6 +19,7 @@ from taso_opt.core.rule import Rule, RuleSet, open_sizes
 from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.margins import puts_zeros_beside
+from taso_opt.rewrite.operands import with_own_operands
 from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.pattern import (
     Application,
@@ -35,6 +36,7 @@ from taso_opt.rewrite.pattern import (
     shared_leaves,
 )
 from taso_opt.rewrite.renaming import Renaming, correspondences
+from taso_opt.rewrite.rows import adds_a_row
 from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.spec.builder import Builder
 
@@ -48,17 +50,18 @@ class NotLiftable(Exception):
 def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
     useful = [_closed(rule, builder) for rule in rules.directed() if not _only_adds(rule, builder)]
-    useful += [*paired(useful, builder), *with_wholes(useful, builder)]
+    pairs = list(paired(useful, builder))
+    useful += [*pairs, *with_own_operands(pairs, useful, builder), *with_wholes(useful, builder)]
     compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
     found = [rule for rule in compiled if rule is not None and head(rule.source) is not None]
-    return (*found, *_compiled_margins(rules, builder))
+    return (*found, *_compiled_on_request(rules, builder))
 
 
-def _compiled_margins(rules: RuleSet, builder: Builder) -> Iterator[CompiledRule]:
-    """The pattern forms of the rules that put zeros beside a tensor: any fits, and only a search says how many."""
+def _compiled_on_request(rules: RuleSet, builder: Builder) -> Iterator[CompiledRule]:
+    """The pattern forms of the rules that any tensor fits: a search says where, and how many zeros stand beside it."""
     for rule in rules:
         for one_way in (rule, rule.reversed()):
-            if puts_zeros_beside(one_way):
+            if puts_zeros_beside(one_way) or adds_a_row(one_way):
                 yield _Lifting(builder, Renaming()).compile(one_way)
 
 

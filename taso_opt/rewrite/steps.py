@@ -18,10 +18,11 @@ from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, element_patt
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import LikeIndex, Likeness
-from taso_opt.rewrite.margins import margin_axis, margin_sizes
+from taso_opt.rewrite.margins import margin_axis, margin_sizes, puts_zeros_beside
 from taso_opt.rewrite.match import Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.merges import Merges
 from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
+from taso_opt.rewrite.rows import adds_a_row
 from taso_opt.rewrite.sums import sums
 from taso_opt.rewrite.views import FoundInViews, Views, is_seen_in_views
 from taso_opt.spec.builder import Builder
@@ -64,8 +65,10 @@ class Rewriter:
         matchers = [
             (rule, Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
         ]
-        self._margins = [entry for entry in matchers if isinstance(entry[0].source, Variable)]
-        single = [entry for entry in matchers if not (entry[0].merges or entry[0].folds or entry in self._margins)]
+        on_request = [entry for entry in matchers if isinstance(entry[0].source, Variable)]
+        self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
+        self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
+        single = [entry for entry in matchers if not (entry[0].merges or entry[0].folds or entry in on_request)]
         merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
@@ -131,6 +134,14 @@ class Rewriter:
                     made = {**binding, **margin_sizes(rule, behind)}
                     (target,) = Instantiation(self._builder, rule, made, 0).targets()
                     return Step(rule, ((term, target),))
+        return None
+
+    def with_row(self, term: Term) -> Step | None:
+        """The step that takes a term for itself with an axis of one row, taken away again; None if no rule says so."""
+        for rule, matcher in self._rows:
+            for binding in matcher.match(rule.source, term):
+                (target,) = Instantiation(self._builder, rule, binding, 0).targets()
+                return Step(rule, ((term, target),))
         return None
 
     def size(self, term: Term, axis: int) -> int | None:

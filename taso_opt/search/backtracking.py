@@ -19,6 +19,7 @@ from taso_opt.search.neighbourhood import (
     free_moves,
     live_operators,
     moves_from,
+    rising_move,
     widening_moves,
 )
 from taso_opt.search.oracle import CostOracle
@@ -102,8 +103,9 @@ class BacktrackingSearch:
                 progress(best, expanded)
 
         try:
-            start = self._settled(original, partial(patience.is_beyond, self._limits.budget))
-            for plan in dict.fromkeys((start, original)):
+            settled = self._settled(original, partial(patience.is_beyond, self._limits.budget))
+            start = self._raised(settled)
+            for plan in dict.fromkeys((start, settled, original)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
             self._widen(kept)
@@ -131,6 +133,12 @@ class BacktrackingSearch:
                 break
             plan = settled
         return plan
+
+    def _raised(self, plan: Plan) -> Plan:
+        """The graph with lines computed as images of one row, if that gains: no line gains that is raised alone."""
+        move = rising_move(self._neighbourhood(plan), self._rewriter, self._prices.of)
+        raised = None if move is None else self._built(plan, move)
+        return plan if raised is None or raised.cost >= plan.cost else raised
 
     def _widen(self, kept: Shortlist) -> None:
         """Fill blocks of channels in the best graph, as long as that gains.

@@ -14,6 +14,7 @@ from taso_opt.rewrite.steps import Rewriter, Step, rules_of
 from taso_opt.search.descent import descents
 from taso_opt.search.folding import folding_sequences, laid_bare
 from taso_opt.search.parting import parted
+from taso_opt.search.rising import raised
 from taso_opt.search.widening import widenings
 
 SKETCH_DEPTH = 2
@@ -140,6 +141,10 @@ class Neighbourhood:
     def widenings(self, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""
         return widenings(self.terms, self._outputs, self._layouts.converted, rewriter)
+
+    def raised(self, rewriter: Rewriter) -> tuple[tuple[Step, ...], Replacements]:
+        """The steps that compute lines as images of one row."""
+        return raised(self.terms, self._outputs, rewriter)
 
     def look(self, term: Term, rewriter: Rewriter) -> tuple[int, int]:
         """What places have in common that look alike, what uses them included."""
@@ -317,6 +322,13 @@ def widening_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> l
     gains = [(move, change) for move, change in priced if move.change < 0]
     joint = combined(gains)
     return [*([] if joint is None else [joint]), *(move for move, _ in gains)]
+
+
+def rising_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> Move | None:
+    """What computes all lines as images of one row, where that gains."""
+    steps, replacements = here.raised(rewriter)
+    priced = _priced([here.local_change(steps, replacements)], price) if steps else []
+    return next((move for move, _ in priced if move.change < 0), None)
 
 
 def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:

@@ -84,6 +84,8 @@ def test_parts_and_reshapes_have_no_memory_of_their_own(op, latency):
     split = op.Split(tensor(Var, "x", 4, 10), axis=-2, sizes=(2, 2))
     outputs = [op.item(split, 0), op.item(split, 1)]
     assert peak_bytes(outputs, op, latency.finder) == 160 + 160
+    row = op.Squeeze(op.Unsqueeze(op.Tanh(tensor(Var, "y", 4, 10)), axis=-2), axis=-2)
+    assert peak_bytes([op.Exp(op.Reshape(row, shape=(40,)))], op, latency.finder) == 160 * 3
 
 
 def test_what_stays_inside_a_kernel_is_never_stored(op, latency):

@@ -50,6 +50,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "gelu_spellings": {"sequence": 6, "width": 8, "rounds": 1},
     "activation_spellings": {"channels": 8, "image": 8},
     "sliced_channels": {"image": 32, "width": 8},
+    "keyword_spotter": {"features": 8, "width": 16, "steps": 40, "blocks": 2, "words": 5},
+    "wavenet": {"steps": 64, "kept": 16, "width": 8, "layers": 4},
+    "vocoder": {"bands": 12, "width": 8, "steps": 60},
 }
 
 

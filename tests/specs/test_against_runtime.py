@@ -350,9 +350,12 @@ def with_constant_kernels(op, roots):
 def canonical(op, term):
     """The one of several equal terms that reading gives: fractions in lowest terms, pads that are there counted.
 
-    Padding is told of the last two axes, and of others only from the first one on that is padded.
+    Padding is told of the last two axes, and of others only from the first one on that is padded. An axis of size one
+    more or less is another shape.
     """
     attributes = dict(term.attributes)
+    if term.operator in ("Squeeze", "Unsqueeze"):
+        return op.Reshape(*term.args, shape=op.type(term).shape)
     for name in {"beta", "exponent"} & attributes.keys():
         attributes[name] = Fraction(*attributes[name]).as_integer_ratio()
     if term.operator == "Subsample" and attributes["strides"] == (1, 1):
