@@ -18,6 +18,7 @@ SQUARE = tuple(
 )
 
 ANY = {**ANY_WINDOWS, **ANY_KERNEL}
+AUTOMATIC = ("SAME_UPPER", "SAME_LOWER")
 
 
 def infer(x, kernel, strides, pads, dilations):
@@ -37,6 +38,8 @@ def read(op, node):
     kernel = tuple(node.attribute("kernel_shape", ()))
     if node.output_count > 1 or node.attribute("ceil_mode", 0) or not kernel:
         return None
+    if node.attribute("auto_pad", "NOTSET") in AUTOMATIC and any(step != 1 for step in node.attribute("dilations", [])):
+        return None  # ONNX Runtime pads as if windows had no gaps
     windows = read_windows(node, kernel)
     return None if windows is None else op.MaxPool(node.inputs[0], kernel=kernel, **windows)
 

@@ -3,14 +3,11 @@
 ONNX's node is read as a Reshape, of which more is known; this operator says the same without naming the other sizes.
 """
 
-import numpy as np
-
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.shapes import axis_from_end, is_star, node_axes
-
-AXES_ARE_AN_INPUT = 13
+from taso_opt.spec import Operator, Spelling, definition
+from taso_opt.spec.axes import call_for_axis, node_axes
+from taso_opt.spec.shapes import axis_from_end, is_star
 
 
 def infer(x, axis):
@@ -40,10 +37,7 @@ def read(op, node):
 
 
 def write(term, context):
-    axis = term.attribute("axis")
-    if context.opset < AXES_ARE_AN_INPUT:
-        return OnnxCall("Squeeze", term.args, {"axes": [context.type_of(term.args[0]).rank + axis]})
-    return OnnxCall("Squeeze", (*term.args, np.array([axis], np.int64)))
+    return call_for_axis(term, context, context.type_of(term.args[0]).rank)
 
 
 OPERATOR = Operator(

@@ -47,7 +47,8 @@ def wavenet(steps: int = 1024, kept: int = 256, width: int = 32, layers: int = 8
         gated = b.node("Mul", b.node("Tanh", first), b.node("Sigmoid", second))
         said = _last(b, _conv(b, gated, width, 2 * width), kept)
         total = said if total is None else b.node("Add", total, said)
-        value = b.node("Add", _conv(b, gated, width, width), _last(b, value, length))
+        if layer + 1 < layers:
+            value = b.node("Add", _conv(b, gated, width, width), _last(b, value, length))
     assert total is not None, "at least one layer"
     hidden = b.node("Relu", _conv(b, b.node("Relu", total), 2 * width, 2 * width, gain=GAIN))
     b.graph_output(_conv(b, hidden, 2 * width, 256), (1, 256, kept))

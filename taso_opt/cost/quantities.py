@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from taso_opt.core.term import Apply, Item, Term, postorder
-from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.cost.units import SHAPES, Unit, UnitFinder
 from taso_opt.cost.work import type_bytes
 from taso_opt.spec.builder import OPAQUE, Builder
-
-SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
-"""Operators that give the elements of their operand another shape."""
 
 MOVES = SHAPES | {"Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Slice", "Split", "Transpose"}
 """Operators that move data and compute nothing."""

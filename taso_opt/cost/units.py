@@ -25,7 +25,10 @@ from taso_opt.spec.builder import OPAQUE, Builder
 
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 GEMM_ACTIVATIONS = ACTIVATIONS - {"Clip"}
-FREE = frozenset({"Reshape", "Squeeze", "Unsqueeze", OPAQUE})
+SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that give the elements of their operand another shape."""
+
+FREE = SHAPES | {OPAQUE}
 """Operators that are not costed: another shape moves nothing, an opaque operator is the same in every plan."""
 
 FILTERED = frozenset({"Add", "BatchNormalization", "Mul"})

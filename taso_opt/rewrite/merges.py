@@ -56,7 +56,7 @@ class Merges:
             yield from map(self._in_order, needs.antichains(members))
             return
         parts = _all_parts(members)
-        if parts is not None:
+        if parts is not None and len(next(needs.antichains(members), ())) == len(parts):
             yield parts
 
     def _in_order(self, siblings: list[Element]) -> list[Element]:

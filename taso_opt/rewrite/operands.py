@@ -18,7 +18,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.parts import of_both
+from taso_opt.rewrite.parts import of_both, says
 from taso_opt.spec.builder import Builder
 
 
@@ -31,20 +31,37 @@ def with_own_operands(pairs: Iterable[Rule], rules: Sequence[Rule], builder: Bui
             undone[part.term.attribute("axis")].setdefault(part.index, rule)
     for pair in pairs:
         splits = [one for one in postorder(pair.source) if isinstance(one, Apply) and one.operator == "Split"]
+        found: list[Rule] = []
         for split in splits if len(splits) == 2 else ():
-            axis = split.attribute("axis")
-            if undone[axis].keys() == {0, 1} and _is_taken_apart(pair, split):
-                yield _of_operands(pair, split, list(undone[axis].values()), builder)
+            laws = undone[split.attribute("axis")]
+            if laws.keys() == {0, 1} and _is_taken_apart(pair, split):
+                new = _of_operands(pair, split, list(laws.values()), builder)
+                if not any(says(other, new.source[0], new.target[0], builder) for other in found):
+                    found.append(new)
+        yield from found
 
 
 def _part_taken(rule: Rule) -> Item | None:
-    """What a rule takes of two joined variables to get one of them back; None for other rules."""
+    """What a rule takes of any two joined tensors to get one of them back; None for other rules."""
     (source, *others), (target, *_) = rule.source, rule.target
-    if others or not isinstance(source, Item) or not isinstance(target, Var):
+    if others or rule.conditions or not isinstance(source, Item) or not isinstance(target, Var):
         return None
-    joined = source.term.args[0]
-    is_join = isinstance(joined, Apply) and joined.operator == "Concat" and len(joined.args) == 2
-    return source if is_join and joined.children[source.index] is target else None
+    (joined, *_), axis = source.term.args, source.term.attribute("axis")
+    if not isinstance(joined, Apply) or (joined.operator, dict(joined.attributes).get("axis")) != ("Concat", axis):
+        return None
+    return source if _are_any(joined) and joined.args[source.index] is target else None
+
+
+def _are_any(join: Apply) -> bool:
+    """Whether two variables are joined that may have any sizes, but for those that they have in common."""
+    shapes = [one.type.shape for one in join.args if isinstance(one, Var)]
+    if not len(shapes) == len(join.args) == 2 or len(shapes[0]) != len(shapes[1]):
+        return False
+    axis, (first, *_) = int(str(join.attribute("axis"))), shapes[0]
+    names = {dim.symbol for shape in shapes for dim in shape if isinstance(dim, Size)}
+    if None in names or len(names) != len(shapes[0]) + 1 or shapes[0][axis] == shapes[1][axis]:
+        return False
+    return isinstance(first, Size) and first.is_star
 
 
 def _is_taken_apart(pair: Rule, split: Apply) -> bool:
@@ -58,7 +75,8 @@ def _of_operands(pair: Rule, split: Apply, undone: Sequence[Rule], builder: Buil
     """The rule with a variable for each part, and their join for the whole."""
     (whole,), axis, sizes = split.args, split.attribute("axis"), split.attribute("sizes")
     assert isinstance(whole, Var) and isinstance(axis, int) and isinstance(sizes, tuple), "a split of a variable"
-    parts = [Var(f"{whole.name}_{at}", _with_size(whole.type, axis, size)) for at, size in enumerate(sizes)]
+    name = _free_name(pair, whole.name)
+    parts = [Var(f"{name}_{at}", _with_size(whole.type, axis, size)) for at, size in enumerate(sizes)]
     images: dict[Term, Term] = {Item(split, at): part for at, part in enumerate(parts)}
     images[whole] = builder.apply("Concat", parts, {"axis": axis})
     source, target = (substitute_terms(builder, side, images) for side in (pair.source, pair.target))
@@ -66,6 +84,14 @@ def _of_operands(pair: Rule, split: Apply, undone: Sequence[Rule], builder: Buil
     fp_class = max(pair.fp_class, *(rule.fp_class for rule in undone))
     certificate = reduce(lambda made, rule: of_both(replace(pair, certificate=made), rule), undone, pair.certificate)
     return Rule(source, target, pair.name, fp_class, certificate)
+
+
+def _free_name(rule: Rule, name: str) -> str:
+    """A name that no variable of a rule begins with, but for the one that has it."""
+    taken = [one.name for one in rule.variables if one.name != name]
+    while any(other.startswith(f"{name}_") for other in taken):
+        name += "_"
+    return name
 
 
 def _with_size(kind: TensorType, axis: int, size: object) -> TensorType:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Var
+from taso_opt.core.term import Apply, Term, Var
+
+ROW = -2
+"""Where the axis of the row is, counted from the end: before that of the columns."""
 
 
 def adds_a_row(rule: Rule) -> bool:
     """Whether a rule makes of any tensor itself, an axis added and taken away."""
     (source, *others), (target, *_) = rule.source, rule.target
-    if others or not isinstance(source, Var) or not isinstance(target, Apply) or target.operator != "Squeeze":
-        return False
-    added = target.args[0]
-    return isinstance(added, Apply) and added.operator == "Unsqueeze" and added.args == (source,)
+    return not others and isinstance(source, Var) and takes_a_row(target) and adds_row_to(target.children[0], source)
+
+
+def takes_a_row(term: Term) -> bool:
+    """Whether a term is another one without its only row."""
+    return isinstance(term, Apply) and term.operator == "Squeeze" and term.attribute("axis") == ROW
+
+
+def adds_row_to(term: Term, line: Term) -> bool:
+    """Whether a term is a line with an axis of one row."""
+    added = isinstance(term, Apply) and term.operator == "Unsqueeze" and term.attribute("axis") == ROW
+    return added and term.children == (line,)

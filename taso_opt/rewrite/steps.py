@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
@@ -31,12 +31,16 @@ MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
 
 
+Replacements: TypeAlias = tuple[tuple[Term, Term], ...]
+"""Terms, each with the one that replaces it."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One application of a rule: each source term and the term that replaces it."""
 
     rule: CompiledRule
-    replacements: tuple[tuple[Term, Term], ...]
+    replacements: Replacements
 
     @property
     def mapping(self) -> dict[Term, Term]:

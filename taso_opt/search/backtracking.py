@@ -104,7 +104,7 @@ class BacktrackingSearch:
 
         try:
             settled = self._settled(original, partial(patience.is_beyond, self._limits.budget))
-            start = self._raised(settled)
+            start = self._raised(settled, partial(patience.is_beyond, self._limits.budget))
             for plan in dict.fromkeys((start, settled, original)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
@@ -134,9 +134,9 @@ class BacktrackingSearch:
             plan = settled
         return plan
 
-    def _raised(self, plan: Plan) -> Plan:
+    def _raised(self, plan: Plan, expired: Expired) -> Plan:
         """The graph with lines computed as images of one row, if that gains: no line gains that is raised alone."""
-        move = rising_move(self._neighbourhood(plan), self._rewriter, self._prices.of)
+        move = None if expired() else rising_move(self._neighbourhood(plan), self._rewriter, self._prices.of)
         raised = None if move is None else self._built(plan, move)
         return plan if raised is None or raised.cost >= plan.cost else raised
 

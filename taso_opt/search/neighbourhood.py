@@ -10,7 +10,7 @@ from typing import Any
 
 from taso_opt.core.term import Apply, Const, Item, Term, postorder, with_children
 from taso_opt.cost import Around, Layouts
-from taso_opt.rewrite.steps import Rewriter, Step, rules_of
+from taso_opt.rewrite.steps import Replacements, Rewriter, Step, rules_of
 from taso_opt.search.descent import descents
 from taso_opt.search.folding import folding_sequences, laid_bare
 from taso_opt.search.parting import parted
@@ -25,7 +25,6 @@ PLAIN_LAYOUTS = Layouts()
 Sketch = Any
 """The operators at the top of a term, nested as they are."""
 
-Replacements = tuple[tuple[Term, Term], ...]
 Rebuild = Callable[[Term, tuple[Term, ...]], Term]
 Expired = Callable[[], bool]
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from taso_opt.core.term import Apply, Item, Term
-from taso_opt.rewrite.steps import Rewriter, Step
-
-Replacements = tuple[tuple[Term, Term], ...]
+from taso_opt.rewrite.rows import adds_row_to, takes_a_row
+from taso_opt.rewrite.steps import Replacements, Rewriter, Step
 
 
 def raised(
@@ -82,7 +81,8 @@ class Rising:
         return self._rewriter.with_children(image, list(map(self._without_detour, image.children)))
 
     def _without_detour(self, operand: Term) -> Term:
-        undone = self._rewriter.undone(operand) if _is_of_rows(operand) else None
+        bare = next((one for one in operand.children if takes_a_row(one)), None)
+        undone = self._rewriter.undone(operand) if bare is not None and adds_row_to(operand, bare) else None
         if undone is None:
             return operand
         self._steps.append(undone)
@@ -100,13 +100,5 @@ def _goes_down(step: Step, term: Term) -> bool:
     image = step.replacements[0][1]
     if isinstance(term, Item):
         return isinstance(image, Item) and image.index == term.index and image.term.operator == term.term.operator
-    return isinstance(term, Apply) and isinstance(image, Apply) and image.operator == term.operator
-
-
-def _is_of_rows(term: Term) -> bool:
-    """Whether a term adds a row to what a row was taken from."""
-    return isinstance(term, Apply) and term.operator == "Unsqueeze" and _is_bare(term.args[0])
-
-
-def _is_bare(term: Term) -> bool:
-    return isinstance(term, Apply) and term.operator == "Squeeze"
+    same = isinstance(term, Apply) and isinstance(image, Apply) and image.operator == term.operator
+    return same and term not in image.children  # a reshape of a reshape has the row, and is no image of the operands

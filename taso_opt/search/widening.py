@@ -8,10 +8,9 @@ that gains alone, and each place where channels are cut off again costs more tha
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeAlias
 
 from taso_opt.core.term import Apply, Term
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.steps import Replacements, Rewriter, Step
 
 CHANNELS, OUTPUTS, LAST = -3, -4, -1
 """The axes of channels in images and scales, of outputs in kernels, and of both in a bias."""
@@ -21,8 +20,6 @@ PIXELS = (-2, -1)
 
 BLOCKS = (8, 16)
 """How many channels runtimes compute at once."""
-
-Replacements: TypeAlias = tuple[tuple[Term, Term], ...]
 
 
 def widenings(

@@ -11,6 +11,7 @@ from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Attribute, Term
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
+from taso_opt.spec.axes import node_axes
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule, OnnxCall, OnnxNode, Operator, Spelling, WriteContext
 from taso_opt.spec.shapes import axis_from_end, is_star
@@ -57,9 +58,7 @@ def _axes(term: Apply) -> list[int]:
 
 
 def _read(op: Builder, node: OnnxNode, name: str) -> Term | None:
-    axes, kind, (x, *_) = node.attribute("axes", None), node.types[0], node.inputs
-    if axes is None and len(node.inputs) > 1 and node.constants[1] is not None:
-        axes = [int(axis) for axis in node.constants[1]]
+    axes, kind, (x, *_) = node_axes(node), node.types[0], node.inputs
     if not axes or kind is None or x is None:
         return None
     shape = kind.shape

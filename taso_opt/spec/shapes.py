@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from taso_opt.core.dims import STAR, Dim, Size, divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec.operator import OnnxNode
 
 ANY_SHAPE = STAR + "any"
 """How stars begin that stand for the shape of one variable alone: `x[*any_x], s[*any_s]` have only to broadcast."""
@@ -64,16 +63,6 @@ def axis_from_end(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise TypeMismatch(f"expected an axis of a tensor of rank {rank}, found {axis}")
     return axis - rank if axis >= 0 else axis
-
-
-def node_axes(node: OnnxNode) -> list[int] | None:
-    """The axes that a node names in an attribute or as its second operand: none if it names none, None if unknown."""
-    given = node.attribute("axes", None)
-    if given is None and len(node.inputs) > 1 and node.inputs[1] is not None:
-        given = node.constants[1]
-        if given is None:
-            return None
-    return [] if given is None else [int(axis) for axis in given]
 
 
 def is_number(x: TensorType) -> bool:

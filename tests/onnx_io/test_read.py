@@ -119,6 +119,21 @@ def test_sizes_behind_an_unknown_node_get_the_numbers_that_follow_from_the_input
     assert bound.type(model.graph.outputs[0]) == float32(1, 4, 5, 10)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "operator"),
+    [
+        ('auto_pad = "SAME_UPPER", dilations = [2, 2]', OPAQUE),
+        ('auto_pad = "SAME_LOWER", dilations = [1, 2]', OPAQUE),
+        ('auto_pad = "SAME_UPPER", dilations = [1, 1]', "MaxPool"),
+        ('auto_pad = "VALID", dilations = [2, 2]', "MaxPool"),
+        ("pads = [1, 1, 1, 1], dilations = [2, 2]", "MaxPool"),
+    ],
+)
+def test_a_dilated_pool_that_pads_by_itself_stays_opaque_since_the_runtime_pads_otherwise(read, attributes, operator):
+    text = f"g (float[1, 3, 9, 9] x) => (float y) {{ y = MaxPool <kernel_shape = [3, 3], {attributes}> (x) }}"
+    assert operators(read(HEAD + text)) == [operator]
+
+
 def test_sizes_that_terms_know_replace_the_names_that_inference_makes_up(read):
     model = read(
         HEAD

@@ -50,6 +50,44 @@ def test_without_the_rules_that_take_apart_what_was_joined_along_the_axis_there_
     assert composed(op, *RULES, *others) == []
 
 
+@pytest.mark.parametrize(
+    "types", ["x[m, m], y[m, m]", "x[2, 3, m], y[2, 3, k]", "x[*b, m], y[*b, m]", "x[*b, c, m], y[*b, c, 4]"]
+)
+def test_laws_about_some_sizes_only_take_nothing_apart(op, types):
+    sizes = ("m", types.rpartition(", ")[2].rstrip("]"))
+    laws = [
+        f"Split(Concat(x, y; axis=-1); axis=-1, sizes=({', '.join(sizes)}))[{at}] = {name} where {types}"
+        for at, name in enumerate("xy")
+    ]
+    assert composed(op, *RULES, *laws) == []
+
+
+def test_a_law_about_one_tensor_joined_to_itself_takes_nothing_apart(op):
+    laws = [f"Split(Concat(x, x; axis=-1); axis=-1, sizes=(m, m))[{at}] = x where x[*b, m]" for at in (0, 1)]
+    assert composed(op, *RULES, *laws) == []
+
+
+def test_the_same_said_of_either_operand_of_a_sum_is_said_once(op):
+    first = FIRST.replace("Sub", "Add")
+    assert len(composed(op, first, first.replace("[0]", "[1]"), *UNDONE)) == 1
+
+
+def test_new_variables_have_names_of_their_own(op):
+    first = FIRST.replace("x_1", "z").replace("y", "x_1")
+    found = composed(op, first, first.replace("[0]", "[1]"), *UNDONE)
+    for rule in found:
+        assert len({one.name for one in rule.variables}) == len(rule.variables) == 3
+
+
+def test_operands_that_need_another_part_are_not_merged_with_it(op):
+    rules = RuleSet(tuple(parse_rule(text, op) for text in (*RULES, *UNDONE)))
+    split = op.Split(tensor(Var, "whole", 4, 6), axis=-1, sizes=(2, 2, 2))
+    first, second = (op.Sub(op.item(split, at), op.Relu(tensor(Var, f"own_{at}", 4, 2))) for at in (0, 1))
+    third = op.Sub(op.item(split, 2), op.Relu(first))
+    steps = Rewriter(op, rules).steps(postorder([second, third]))
+    assert not any(len(step.replacements) > 1 for step in steps)
+
+
 def test_one_split_alone_is_no_split_beside_another(op):
     first = f"Relu(Split(x; {CUT})[0]) = Split(Relu(x); {CUT})[0] where x[*b, k+m]"
     assert composed(op, first, first.replace("[0]", "[1]"), *UNDONE) == []

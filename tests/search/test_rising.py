@@ -5,6 +5,7 @@ import pytest
 from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
+from taso_opt.generate.definitions import discover_definitions
 from taso_opt.generate.lines import discover_lines
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
@@ -24,7 +25,8 @@ def op():
 @pytest.fixture(scope="module")
 def rewriter(op):
     library = load_specs()
-    return Rewriter(op, RuleSet(discover_lines(library, 0, frozenset(library.operators))))
+    shapes = discover_definitions(library, frozenset({"Reshape", "Squeeze", "Unsqueeze"}), ())
+    return Rewriter(op, RuleSet((*shapes, *discover_lines(library, 0, frozenset(library.operators)))))
 
 
 def conv(op, x, name, outputs, kernel=3, step=1):
@@ -73,6 +75,16 @@ def test_what_no_rule_knows_with_a_row_reads_lines_as_before(op, rewriter):
     (new,) = rewritten(op, rewriter, op.Sigmoid(product))
     assert ranks(op, [new]) == {3, 4}
     assert shapes([new]) == ["Squeeze", "Unsqueeze"]
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 5, 4), (8, 20), (1, 2, 4, 20)])
+def test_behind_a_line_in_another_shape_nothing_rises(op, rewriter, shape):
+    line = op.Relu(conv(op, tensor(Var, "x", 1, 6, 20), "one", 8))
+    root = op.Relu(op.Add(op.Reshape(line, shape=shape), tensor(Var, "y", *shape)))
+    (new,) = rewritten(op, rewriter, root)
+    assert ranks(op, [new]) == {4, len(shape)}
+    assert shapes([new]) == ["Squeeze", "Unsqueeze"]
+    assert [one.operator for one in new.args[0].args if isinstance(one, Apply)] == ["Reshape"]
 
 
 @pytest.mark.parametrize("parts", [2, 3])
@@ -134,3 +146,9 @@ def test_a_search_raises_lines_where_that_gains(op, rewriter, line, image, expec
     search = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits(budget=5.0))
     best = min(search.run((root,)).plans, key=lambda plan: plan.cost)
     assert ranks(op, best.outputs) == expected
+
+
+def test_no_line_rises_when_the_time_is_over(op, rewriter):
+    root = conv(op, op.Relu(conv(op, tensor(Var, "x", 1, 6, 20), "one", 8)), "two", 4)
+    search = BacktrackingSearch(op, rewriter, ByRank(op, 2.0, 1.0), lambda term: True, 1.05, SearchLimits(budget=0.0))
+    assert {frozenset(ranks(op, plan.outputs)) for plan in search.run((root,)).plans} == {frozenset({3})}
