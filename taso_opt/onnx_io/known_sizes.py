@@ -1,7 +1,9 @@
 """What nodes compute from sizes that are numbers, such as the bounds of the halves that exporters cut a value into.
 
 ONNX Runtime folds such nodes when it loads a model. Here they are evaluated while the model is read, one by one, so
-that the slices and reshapes behind them can be read. Only whole numbers are, by operators that are exact on them.
+that the slices, reshapes and zeros behind them can be read: by operators that are exact on whole numbers, or rounded to
+the nearest float, as where pads are half of what a quotient rounded up leaves over, so that every runtime computes the
+same.
 """
 
 from __future__ import annotations
@@ -24,14 +26,20 @@ ASKING = frozenset({"Shape", "Size"})
 
 ARITHMETIC = frozenset(
     {
-        *("Add", "Cast", "Concat", "Div", "Gather", "Max", "Min", "Mul", "Neg", "ReduceProd", "Reshape"),
-        *("Slice", "Squeeze", "Sub", "Unsqueeze"),
+        *("Add", "Cast", "Ceil", "Clip", "Concat", "ConstantOfShape", "Div", "Floor", "Gather", "Max", "Min", "Mul"),
+        *("Neg", "ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
     }
 )
 """The operators that exporters compute with sizes."""
 
 MOVING = frozenset({"Gather", "Slice"})
 """Those of which a result may be known where not all sizes of a shape are: they only choose between them."""
+
+ROUNDED_OFTEN = frozenset({"ReduceProd"})
+"""Those that round floats more than once, in an order of the runtime's own."""
+
+LARGEST = float(1 << 24)
+"""Up to this every whole number is a float."""
 
 NO_NUMBER = -1
 """Stands in a shape for a size that is no number."""
@@ -55,12 +63,14 @@ def asked_size(node: NodeProto, kind: TensorType) -> Array | None:
 
 
 def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -> Array | None:
-    """The value of a node with one result over the values of its operands; None for what is not about whole numbers.
+    """The value of a node with one result over the values of its operands; None for what is not about such numbers.
 
     Quotients of negative numbers and by zero are left out, where runtimes may differ.
     """
-    operands = [value for value in values if value is not None and _is_whole(value)]
+    operands = [value for value in values if value is not None and _is_followed(value)]
     if node.op_type not in ARITHMETIC or len(operands) < len(values):
+        return None
+    if node.op_type in ROUNDED_OFTEN and not all(map(_is_whole, operands)):
         return None
     try:
         if node.op_type == "Div" and not (operands[0].min() >= 0 and operands[1].min() > 0):
@@ -69,7 +79,7 @@ def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -
     except Exception as error:  # noqa: BLE001 - of a model that nobody has checked by running it, anything may be wrong
         log.info("a size is not followed: %s", error)
         return None
-    return found if _is_whole(found) else None
+    return found if _is_followed(found) else None
 
 
 def _evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
@@ -89,5 +99,11 @@ def _evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
     return np.asarray(found)
 
 
+def _is_followed(value: Array) -> bool:
+    if not 0 < value.size <= MOST_ELEMENTS:
+        return False
+    return _is_whole(value) or (value.dtype in (np.float32, np.float64) and bool(np.all(np.abs(value) <= LARGEST)))
+
+
 def _is_whole(value: Array) -> bool:
-    return value.dtype in (np.int32, np.int64) and 0 < value.size <= MOST_ELEMENTS
+    return value.dtype in (np.int32, np.int64)

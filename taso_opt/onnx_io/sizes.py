@@ -31,6 +31,7 @@ ARITHMETIC = frozenset(
         "And",
         "Cast",
         "Ceil",
+        "Clip",
         "Concat",
         "ConstantOfShape",
         "Div",

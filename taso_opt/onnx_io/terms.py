@@ -83,6 +83,7 @@ class _Reader:
         self._sizes: dict[str, Dim] = {}
         self._constants: dict[tuple[object, ...], Const] = {}
         self._computed: set[str] = set()
+        self._numbers: set[str] = set()
         self._partly: dict[str, Array] = {}
         self.result = TermGraph(library.builder(), tuple(topological_order(proto.graph)), self._weights)
         self._builder = self.result.builder
@@ -140,6 +141,7 @@ class _Reader:
     def _results(self, at: int, node: NodeProto, operands: tuple[Term, ...]) -> Sequence[Term]:
         """One term for each output, named or not."""
         if constant_value(node) is not None and not node.output[0].startswith(PREFIX):
+            self._numbers.add(node.output[0])
             return (self._constant(node.output[0]),)
         if self._is_standard(node) and at not in self._opaque:
             size = self._size(node)
@@ -154,7 +156,7 @@ class _Reader:
         return self._opaque_results(at, node, operands)
 
     def _size(self, node: NodeProto) -> Array | None:
-        """What a node computes from sizes that are numbers; None where it does not, or not only from these."""
+        """What a node computes from sizes that are numbers and from numbers that nodes state; None if from more."""
         if len(node.output) != 1 or node.output[0].startswith(PREFIX):
             return None
         operands = [self.result.values[name] for name in node.input if name]
@@ -163,7 +165,7 @@ class _Reader:
         elif node.op_type in MOVING and not self._partly.keys().isdisjoint(node.input[:1]):
             values = [self._partly[node.input[0]], *map(self._readable, operands[1:])]
             found = computed_size(node, values, self._opset)
-        elif self._computed.isdisjoint(node.input):
+        elif self._computed.isdisjoint(node.input) and not self._numbers.issuperset(filter(None, node.input)):
             return None
         else:
             return computed_size(node, [*map(self._readable, operands)], self._opset)

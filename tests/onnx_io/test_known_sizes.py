@@ -116,7 +116,11 @@ def test_sizes_that_are_outputs_are_still_given(tmp_path):
         ("y = Gather <axis = 0> (a, b)", ([4, 5, 6], [2]), [6]),
         ("y = Gather <axis = 0> (a, b)", ([4, 5, 6], [3]), None),  # not valid
         ("y = Concat <axis = 0> (a, b)", ([4, 5], [-1]), [4, 5, -1]),
-        ("y = Cast <to = 1> (a)", ([4],), None),  # no whole number
+        ("y = Cast <to = 1> (a)", ([4],), [4.0]),
+        ("y = Cast <to = 10> (a)", ([4],), None),  # halves have few whole numbers
+        ("y = Clip(a, b)", ([-3, 7], 0), [0, 7]),
+        ("y = ConstantOfShape(a)", ([2],), [0.0, 0.0]),
+        ("y = Transpose <perm = [1, 0]> (a)", ([[1, 2], [3, 4]],), [[1, 3], [2, 4]]),
         ("y = Div(a)", ([7],), None),  # not valid either
         ("y = Mod(a, b)", ([7], [2]), None),
         ("y = Mul(a, b)", ([1] * 65, [2]), None),  # no shape has so many axes
@@ -127,6 +131,70 @@ def test_arithmetic_on_whole_numbers_is_evaluated(text, operands, value):
     (node,) = parser.parse_graph(f"g ({inputs}) => (int64[m] y) {{ {text} }}").node
     found = computed_size(node, [np.array(operand) for operand in operands], 17)
     assert (None if found is None else found.tolist()) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "operands", "value"),
+    [
+        ("y = Div(a, b)", ([7.0], [2.0]), [3.5]),
+        ("y = Div(a, b)", ([1.0], [3.0]), [float(np.float32(1) / np.float32(3))]),
+        ("y = Div(a, b)", ([1.0], [0.0]), None),
+        ("y = Ceil(a)", ([3.5, 4.0],), [4.0, 4.0]),
+        ("y = Floor(a)", ([3.5],), [3.0]),
+        ("y = Sqrt(a)", ([64.0],), [8.0]),
+        ("y = Sqrt(a)", ([-1.0],), None),  # no number
+        ("y = Cast <to = 7> (a)", ([4.0],), [4]),
+        ("y = Mul(a, b)", ([1e6], [1e6]), None),  # no float tells such numbers apart
+        ("y = ReduceProd(a)", ([3.0, 4.0],), None),  # in whatever order
+        ("y = Exp(a)", ([1.0],), None),  # runtimes approximate it
+    ],
+)
+def test_floats_are_followed_where_every_runtime_rounds_them_alike(text, operands, value):
+    inputs = ", ".join(f"float[n] {name}" for name, _ in zip("ab", operands, strict=False))
+    (node,) = parser.parse_graph(f"g ({inputs}) => (float[m] y) {{ {text} }}").node
+    found = computed_size(node, [np.array(operand, np.float32) for operand in operands], 17)
+    assert (None if found is None else found.tolist()) == value
+
+
+PADDED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,3,{size},{size}] x) => (float[n,c,h,w] y) {{
+  shape = Shape(x)  size = Gather <axis = 0> (shape, axis)  wide = Cast <to = 1> (size)  steps = Div(wide, two)
+  up = Ceil(steps)  outputs = Cast <to = 7> (up)  last = Sub(outputs, one)  first = Mul(last, stride)
+  reach = Add(first, kernel)  over = Sub(reach, size)  pad = Clip(over, zero)  before = Div(pad, stride)
+  behind = Sub(pad, before)  axes = Shape(shape)  none = ConstantOfShape <value = int64[1] {{0}}> (axes)
+  few = Slice(none, from0, to2)  pads = Concat <axis = 0> (few, before, before, few, behind, behind)
+  around = Pad(x, pads)  y = Relu(around) }}"""
+
+
+STATED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,3,6,6] x) => (float[n,c,h,w] y) {{
+  none = Constant <value_ints = [0, 0]> ()  ends = Constant <value_ints = [1, 2]> ()
+  pads = Concat <axis = 0> (none, {ends}, none, ends)  around = Pad(x, pads)  y = Relu(around) }}"""
+
+
+def test_what_is_computed_from_stated_numbers_alone_is_known(tmp_path):
+    read = read_model(saved(STATED.format(ends="ends"), tmp_path / "model.onnx"), load_specs())
+    assert operators(read) == ["Pad", "Relu"]
+
+
+def test_what_is_computed_from_weights_is_left_to_the_runtime(tmp_path):
+    read = read_model(saved(STATED.format(ends="given"), tmp_path / "model.onnx", given=[1, 2]), load_specs())
+    assert "Opaque" in operators(read)
+
+
+@pytest.mark.parametrize(("size", "pads"), [(224, (0, 0, 1, 1)), (7, (1, 1, 1, 1))])
+def test_zeros_around_an_image_that_are_computed_from_its_size_are_known(tmp_path, size, pads):
+    numbers = {"axis": [2], "one": [1], "stride": [2], "kernel": [3], "from0": [0], "to2": [2]}
+    path = saved(PADDED.format(size=size), tmp_path / "model.onnx", two=np.float32([2]), zero=0, **numbers)
+    read = read_model(path, load_specs())
+    (pad,) = (term for term in postorder(read.graph.outputs) if isinstance(term, Apply) and term.operator == "Pad")
+    assert pad.attribute("pads") == pads
+    found = with_maximum(read)
+    onnx.checker.check_model(found, full_check=True)
+    assert sorted(node.op_type for node in found.graph.node) == ["Max", "Pad"]
+    x = np.random.default_rng(0).standard_normal((1, 3, size, size)).astype(np.float32)
+    wanted, given = (ReferenceEvaluator(model).run(None, {"x": x}) for model in (onnx.load(path), found))
+    assert all(map(np.array_equal, wanted, given))
 
 
 @pytest.mark.parametrize(
