@@ -18,6 +18,7 @@ from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.cuts import SELDOM, Cut, G, parameters
 from taso_opt.generate.passing import INSTANCES, operators_of, passed
 from taso_opt.generate.slices import NEIGHBOURS
+from taso_opt.rewrite.rows import ROW
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
@@ -25,9 +26,6 @@ from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
 UNSQUEEZE, SQUEEZE = "Unsqueeze", "Squeeze"
-
-ROW = -2
-"""Where the axis of one row is, counted from the end: before that of the columns."""
 
 LINES: Mapping[str, Attribute] = {name: values[1::2] for name, values in ANY_WINDOWS.items()}
 """Windows that slide along one axis, as those of images along columns."""
