@@ -103,8 +103,9 @@ class BacktrackingSearch:
                 progress(best, expanded)
 
         try:
-            settled = self._settled(original, partial(patience.is_beyond, self._limits.budget))
-            start = self._raised(settled, partial(patience.is_beyond, self._limits.budget))
+            expired = partial(patience.is_beyond, self._limits.budget)
+            settled = self._settled(original, expired)
+            start = self._raised(settled, expired)
             for plan in dict.fromkeys((start, settled, original)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
