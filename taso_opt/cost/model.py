@@ -13,6 +13,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term, postorder
 from taso_opt.cost.alike import PartNumbers
 from taso_opt.cost.drift import CANARY
+from taso_opt.cost.guess import Guesses
 from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
 from taso_opt.cost.measure import (
     NEAREST_CACHE,
@@ -59,7 +60,7 @@ class CostModel:
         self._heard, self._in_order = heard, in_order
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self.finder = UnitFinder(builder, value_of)
-        self._parts, self._stems = PartNumbers(self.finder), Stems(self.finder)
+        self._parts, self._stems, self._guesses = PartNumbers(self.finder), Stems(self.finder), Guesses(builder)
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
@@ -195,8 +196,10 @@ class CostModel:
 
     def prepare(self, units: Iterable[Unit]) -> None:
         """Measure all units that are not known yet, in one batch, and remember them."""
-        new = [unit for unit in dict.fromkeys(units) if unit.key not in self._known]
-        self._measure(self._measurer.measure, new, self._known)
+        asked = list(dict.fromkeys(units))
+        self._measure(self._measurer.measure, [unit for unit in asked if unit.key not in self._known], self._known)
+        for unit in asked:
+            self._guesses.learn(unit, self._known[unit.key])
 
     def _measure(self, measure: Measure, missing: Sequence[Unit], known: Collection[str], again: bool = False) -> None:
         """Measure units and those of their stems that are not `known`, and remember them."""
@@ -269,6 +272,13 @@ class CostModel:
     def known(self, unit: Unit) -> float | None:
         """The cost of one unit, None when it was never measured."""
         return self._known.get(unit.key)
+
+    def guess(self, unit: Unit) -> float | None:
+        """The cost of one unit, or what it may cost by others of its operators; None where nothing tells.
+
+        Only costs that this search has asked for tell: where more was in the table, it goes the same way.
+        """
+        return self._guesses.seconds(unit)
 
     def work(self, unit: Unit) -> int:
         """How many multiplications the products and convolutions of one unit take."""

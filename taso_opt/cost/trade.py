@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from taso_opt.core.term import Term
 from taso_opt.cost.goal import FLOPS, LATENCY, LAUNCHES, MEMORY, WEIGHTS, Goal
@@ -99,23 +99,30 @@ class TradeCost:
         For memory and weights it is a share of the sum over all units: a hint where to look, which the cost of the
         whole graph corrects.
         """
-        parts = [(weight, self._of(name, unit), self._local[name]) for name, weight in self.goal.weights]
-        if any(value is None for _, value, _ in parts):
-            return None
-        return sum(weight * _share(value, whole) for weight, value, whole in parts if value is not None)
+        return self._added(unit, self._latency.known)
+
+    def guess(self, unit: Unit) -> float | None:
+        """The same without measuring anything, by what other units of its operators took."""
+        return self._added(unit, self._latency.guess)
 
     def work(self, unit: Unit) -> int:
         """How many multiplications the products and convolutions of one unit take."""
         return self._latency.work(unit)
 
+    def _added(self, unit: Unit, latency: Callable[[Unit], float | None]) -> float | None:
+        parts = [(weight, self._of(name, unit, latency), self._local[name]) for name, weight in self.goal.weights]
+        if any(value is None for _, value, _ in parts):
+            return None
+        return sum(weight * _share(value, whole) for weight, value, whole in parts if value is not None)
+
     def _sum(self, name: str, outputs: Sequence[Term]) -> float:
         if name == LATENCY:
             return self._latency.cost(outputs)
-        return sum(self._of(name, unit) or 0.0 for unit in self.units(outputs))
+        return sum(self._of(name, unit, self._latency.known) or 0.0 for unit in self.units(outputs))
 
-    def _of(self, name: str, unit: Unit) -> float | None:
+    def _of(self, name: str, unit: Unit, latency: Callable[[Unit], float | None]) -> float | None:
         if name == LATENCY:
-            return self._latency.known(unit)
+            return latency(unit)
         if name == FLOPS:
             return unit_flops(unit, self._builder)
         if name == LAUNCHES:

@@ -79,10 +79,12 @@ def _entered(item: MeasureItem, request: MeasureMany, path: Path) -> _Entrant | 
             return Absent()
         run = ready_run(part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT)
         with refusals("run", item.model, settings.runtime):
-            repeats = repeats_for(calibrate(run, clock_of(settings)), request.plan.sample_s)
+            run_s = calibrate(run, clock_of(settings))
     except TasoError as error:
         return Failed(str(error))
-    return _Entrant(item, run, repeats, part.layouts)
+    repeats = repeats_for(run_s, request.plan.sample_s)
+    # A burst of a single run is no different from a sample, and of a long kernel each run counts.
+    return _Entrant(item, run, repeats, part.layouts, [run_s] if repeats == 1 else [])
 
 
 def _wants_more(entrant: _Entrant, plan: MeasurePlan) -> bool:

@@ -156,13 +156,16 @@ def _judged_again(
     """The comparisons with their disagreements judged by a float64 copy of the original, where that can be had."""
     if isinstance(original, bytes):
         return comparisons, ()
+    doubtful = [place for place, one in enumerate(comparisons) if not one.agrees]
+    judged = list(comparisons)
     try:
-        exact = run_in_doubles(process, original, feeds, settings, CHECK_LIMIT_S)
-        judged = tuple(judged_by_reference(*case) for case in zip(comparisons, exact, reference, other, strict=True))
+        exact = run_in_doubles(process, original, [feeds[place] for place in doubtful], settings, CHECK_LIMIT_S)
+        for place, values in zip(doubtful, exact, strict=True):
+            judged[place] = judged_by_reference(comparisons[place], values, reference[place], other[place])
     except TasoError:
         return comparisons, ()
     excused = sorted(_failed(comparisons) - _failed(judged))
-    return judged, tuple(EXCUSED.format(index) for index in excused)
+    return tuple(judged), tuple(EXCUSED.format(index) for index in excused)
 
 
 def _failed(comparisons: Sequence[OutputComparison]) -> set[int]:

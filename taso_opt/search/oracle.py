@@ -52,6 +52,10 @@ class CostOracle(Protocol[U]):
         """The cost of one unit, None when it is not known."""
         ...
 
+    def guess(self, unit: U) -> float | None:
+        """The cost of one unit as far as it can be told without measuring anything, None where nothing tells."""
+        ...
+
     def work(self, unit: U) -> int:
         """How many multiplications the products of one unit take, without measuring anything."""
         ...

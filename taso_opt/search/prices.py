@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ NOISE = 0.02
 
 MOST_WORK, WORTH_MEASURING = 4, 1_000_000
 """How many times the multiplications of what it replaces a change may take, beside a million, to be measured."""
+
+HOPELESS = 2.0
+"""How many times the cost of what it replaces a change must be guessed to take, not to be measured. Half of all guesses
+are off by a third, one of twenty by more than this."""
 
 TRIALS = 8
 """In how many ways that differ in what has to be measured a rule is tried before it is priced everywhere."""
@@ -47,27 +52,29 @@ class Prices:
         self._kernels: dict[_Side, Sequence[Any]] = {}
 
     def of(self, changes: Sequence[LocalChange], bearable: float = 0.0) -> list[float | None]:
-        """The change of cost of each local change in seconds; everything not yet measured is measured in two batches.
+        """The change of cost of each local change in seconds; everything not yet measured is measured in a few batches.
 
         None stands for what is not worth measuring: what multiplies many times as much as what it replaces, or just
         more but with many operators more, as tiles of a convolution of few channels do; and what belongs to a rule
         that loses wherever it was tried and could not be applied everywhere for `bearable` seconds, since what a rule
-        does at some places of a graph says most of what it does at the others.
+        does at some places of a graph says most of what it does at the others. What is guessed to lose by far has that
+        for a price.
         """
-        costs: dict[int, float] = {}
         sides = [(self._side(change, False), self._side(change, True)) for change in changes]
+        costs: dict[int, float] = {}
         rules = self._by_rule(changes, sides)
-        # 1. Try each rule in a few ways that differ.
-        trials = [_spread(ways) for ways in rules]
-        costs |= self._priced(changes, sides, [place for places in trials for place in places])
+        # 1. Try each rule in one way, and then in a few that differ.
+        for most in (1, TRIALS):
+            trials = [_spread(ways, most) for ways in rules]
+            self._price(costs, changes, sides, [place for places in trials for place in places])
         # 2. Price the other places of the rules that do not always lose.
         rest: list[int] = []
         for ways, tried in zip(rules, trials, strict=True):
             places = [place for way in ways for place in way]
             losses = [costs[place] for place in tried]
             if min(losses) <= 0 or sum(losses) / len(losses) * len(places) <= bearable:
-                rest += [place for place in places if place not in costs]
-        costs |= self._priced(changes, sides, rest)
+                rest += places
+        self._price(costs, changes, sides, rest)
         return [costs.get(place) for place in range(len(changes))]
 
     def keeps_work(self, change: LocalChange) -> bool:
@@ -101,8 +108,43 @@ class Prices:
         if self._work(new) > MOST_WORK * self._work(old) + WORTH_MEASURING:
             return False
         before, after = Counter(old), Counter(new)
-        left_out, added = (self._work((one - other).elements()) for one, other in ((before, after), (after, before)))
-        return change.saved > -MANY_MORE or not 0 < left_out < added
+        fewer, more = (self._work((one - other).elements()) for one, other in ((before, after), (after, before)))
+        return change.saved > -MANY_MORE or not 0 < fewer < more
+
+    def _hopeless(self, sides: Sequence[_Sides], places: Sequence[int]) -> dict[int, float]:
+        """The guessed change of cost of those changes that lose by far; of what is alike it is guessed once."""
+        self._cost.learn(unit for place in places for unit in self._units_of(sides[place][0]))
+        guessed: dict[_Sides, float | None] = {}
+        for place in places:
+            if sides[place] not in guessed:
+                guessed[sides[place]] = self._guessed_loss(*sides[place])
+        losses = {place: guessed[sides[place]] for place in places}
+        return {place: loss for place, loss in losses.items() if loss is not None}
+
+    def _guessed_loss(self, removed: _Side, added: _Side) -> float | None:
+        """By how much a change loses if it does so by far, as far as kernels that were measured tell; else None.
+
+        How the new units would run between convolutions is not asked: conversions of layouts make it no cheaper.
+        """
+        old, new = (
+            [self._cost.guess(unit) for unit in units] for units in (self._kernels_of(removed), self._units_of(added))
+        )
+        if None in old or None in new:
+            return None
+        before, after = (sum(one for one in side if one is not None) for side in (old, new))
+        return after - before if after > HOPELESS * before > 0 else None
+
+    def _price(
+        self,
+        costs: dict[int, float],
+        changes: Sequence[LocalChange],
+        sides: Sequence[_Sides],
+        places: Iterable[int],
+    ) -> None:
+        """Add the change of cost at some places, where it is not there yet: guessed if it loses by far, or measured."""
+        left = [place for place in places if place not in costs]
+        costs |= self._hopeless(sides, left)
+        costs |= self._priced(changes, sides, [place for place in left if place not in costs])
 
     def _priced(
         self, changes: Sequence[LocalChange], sides: Sequence[_Sides], places: Sequence[int]
@@ -142,10 +184,10 @@ class Prices:
         return sum(self._cost.work(unit) for unit in units)
 
 
-def _spread(ways: Sequence[Sequence[int]]) -> list[int]:
-    """The places of at most so many ways as are tried, those at both ends among them."""
+def _spread(ways: Sequence[Sequence[int]], most: int) -> list[int]:
+    """The places of at most so many of the ways, those at both ends among them, or of the first one."""
     last = len(ways) - 1
-    chosen = sorted({trial * last // (TRIALS - 1) for trial in range(TRIALS)})
+    chosen = sorted({trial * last // max(most - 1, 1) for trial in range(most)})
     return [place for number in chosen for place in ways[number]]
 
 
@@ -154,5 +196,7 @@ def _trace(change: LocalChange) -> float:
 
 
 def _difference(old: float, new: float) -> float:
+    if math.isinf(new):
+        return new
     change = new - old
     return change if abs(change) > NOISE * max(old, new) else 0.0

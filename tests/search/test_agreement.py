@@ -9,28 +9,32 @@ from taso_opt.search import finals
 from taso_opt.search.agreement import CONTRADICTION, Agreement, agreement
 
 BASE = np.linspace(-1, 1, 8).astype(np.float32)
+FEEDS = [{"number": np.array(number, np.int8)} for number in (0, 9)]
 
 
 @pytest.fixture
 def judged(monkeypatch):
     """The agreement of models with the first one, given the outputs of each, None for one that does not run."""
 
-    def judge(outputs, plain=None, singles=False, exact=None):
+    def judge(outputs, plain=None, singles=False, exact=None, computed=None):
+        computed = [] if computed is None else computed
+
         def run(process, model, feeds, settings, optimization, timeout_s):
             value = plain if optimization == "none" and plain is not None else outputs[model]
             if value is None:
                 raise RuntimeFailure(f"expected ONNX Runtime to run {model}, found: trouble")
-            return [[value + number] for number in range(len(feeds))]
+            return [[value + feed["number"]] for feed in feeds]
 
         def run_doubles(process, model, feeds, settings, timeout_s):
             if exact is None:
                 raise UnsupportedError("expected at most some bytes of weights for a copy in float64, found more")
-            return [[exact + number] for number in range(len(feeds))]
+            computed.append([int(feed["number"]) for feed in feeds])
+            return [[exact + feed["number"]] for feed in feeds]
 
         monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
         monkeypatch.setattr("taso_opt.search.agreement.run_in_doubles", run_doubles)
         names = list(outputs)
-        return [agreement(None, names[0], other, [{}, {}], RunSettings(), singles) for other in names[1:]]
+        return [agreement(None, names[0], other, FEEDS, RunSettings(), singles) for other in names[1:]]
 
     return judge
 
@@ -80,6 +84,15 @@ def test_a_candidate_that_is_about_as_near_to_exact_values_as_the_original_agree
     assert near.comparisons[0].outputs[0].tolerance >= near.max_rel
     assert near.warnings[-1].startswith("output 0 differs from the original's by more than the tolerance, but its ")
     assert far.reasons and far.warnings == near.warnings[:-1]
+
+
+def test_exact_values_are_computed_for_the_feeds_where_outputs_differ_alone(judged):
+    error = np.where(np.arange(8) == 0, np.float32(4e-4), np.float32(0))
+    model, other = BASE + error, BASE - error  # relative to what the second feed gives, that is little
+    computed = []
+    (found,) = judged({"model": model, "candidate": other}, exact=BASE.astype(np.float64), computed=computed)
+    assert not found.reasons and len(found.warnings) == 1
+    assert computed == [[0]]
 
 
 def test_exact_values_that_are_far_from_the_original_excuse_nothing(judged):

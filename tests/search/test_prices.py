@@ -1,5 +1,7 @@
 """Local changes are priced by measuring what says most about them."""
 
+import math
+
 import pytest
 
 from fake_cost import FakeCost
@@ -54,6 +56,29 @@ def test_a_rule_that_loses_wherever_it_is_tried_is_measured_at_a_few_places_only
     assert [price for price in prices if price is not None] == [1.0] * TRIALS
     assert prices[0] == prices[-1] == 1.0
     assert len(cost.asked) == TRIALS
+
+
+class Guessing(SpellingCost):
+    """Guesses what a maximum costs once one is measured."""
+
+    def guess(self, unit):
+        return self.known(unit) if unit.operator != "Max" or self.asked else None
+
+
+def test_what_is_guessed_to_lose_by_far_is_not_measured_and_has_the_guess_for_a_price(op):
+    cost, changes = Guessing(op, lambda size: 21.0 + size), spellings(op, range(1, PLACES + 1))
+    assert Prices(cost).of(changes, bearable=1e6) == [11.0 + size for size in range(1, PLACES + 1)]
+    assert len(cost.asked) == 1
+
+
+def test_what_is_guessed_to_lose_a_little_is_measured(op):
+    cost, changes = Guessing(op, lambda size: 19.0), spellings(op, range(1, PLACES + 1))
+    assert Prices(cost).of(changes, bearable=1e6) == [9.0] * PLACES
+    assert len(cost.asked) == PLACES
+
+
+def test_what_cannot_run_is_a_loss(op):
+    assert Prices(SpellingCost(op, lambda size: math.inf)).of(spellings(op, (1,))) == [math.inf]
 
 
 def test_a_rule_that_gains_somewhere_is_priced_everywhere(op):
