@@ -128,8 +128,8 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
         measurer = Measurer.of_model(job.process, job.run, job.info, model, bound)
         latency = CostModel.of_model(model, bound, table, measurer, measuring)
         latency.settle(model.graph.outputs)
-        rewriter, outputs = Rewriter(model.builder, allowed, model.literal, model.within), model.graph.outputs
-        found = None
+        rewriter = Rewriter(model.builder, allowed, model.literal, model.within, model.leaves)
+        outputs, found = model.graph.outputs, None
         with rare_garbage_collection():
             while found is None or _rests_on_noise(found, latency, outputs, end):
                 costs = Costs.of(job.goal, latency, bound, outputs)

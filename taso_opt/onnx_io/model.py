@@ -13,7 +13,7 @@ from onnx import ModelProto
 from taso_opt.core.condition import Bounds
 from taso_opt.core.graph import Graph
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Const, Term
+from taso_opt.core.term import Const, Term, Var
 from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.ranges import Ranges
 from taso_opt.onnx_io.weights import Weights
@@ -83,6 +83,13 @@ class Model:
     def ir_version(self) -> int:
         """The version of the file format."""
         return int(self.proto.ir_version)
+
+    @cached_property
+    def leaves(self) -> tuple[Term, ...]:
+        """The inputs in the order of the file, and the constants in the order in which its nodes use them."""
+        inputs = [term for term in self.origin if isinstance(term, Var)]
+        used = (operand for node in self.order for operand in self.uses[node].operands)
+        return tuple(dict.fromkeys([*inputs, *(term for term in used if isinstance(term, Const))]))
 
     def literal(self, const: Const) -> Fraction | None:
         """The value of a constant of one float, as the simplest fraction that rounds to it; None for others."""

@@ -26,14 +26,18 @@ class Merges:
         views: Views,
         seen: LikeIndex[Entry],
         deep: LikeIndex[Entry],
+        leaves: Sequence[Term] = (),
     ) -> None:
-        """`seen` has the merging rules that see no more of a term than its view, `deep` the others."""
+        """`seen` has the merging rules that see no more of a term than its view, `deep` the others.
+
+        `leaves` are inputs and constants in the order in which siblings over them are to stand.
+        """
         self._builder, self._is_constant, self._views = builder, is_constant, views
         self._deep = deep
         self._elements: dict[Term, tuple[Found, ...]] = {}
         self._viewed = FoundInViews(views, lambda term: fitting(seen.candidates(term), term))
         self._merged: dict[tuple[int, tuple[Term, ...]], Pairs | None] = {}
-        self._places: dict[Term, tuple[int, int]] = {}
+        self._places = {leaf: (1, at) for at, leaf in enumerate(leaves)}
 
     def all(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[tuple[CompiledRule, Pairs]]:
         """Every merge in a graph, given its terms, children before parents, and those of them that take time."""

@@ -62,8 +62,12 @@ class Rewriter:
         rules: RuleSet | Sequence[CompiledRule],
         value_of: ValueOf = literal_value,
         within: Within = literal_within,
+        leaves: Sequence[Term] = (),
     ) -> None:
-        """For rules that ask: `value_of` tells the value of a constant of one element, `within` where others lie."""
+        """For rules that ask: `value_of` tells the value of a constant of one element, `within` where others lie.
+
+        What merges join stands in the order of the inputs and constants among the `leaves` that it descends from.
+        """
         self._builder = builder
         compiled = compile_rules(rules, builder) if isinstance(rules, RuleSet) else rules
         matchers = [
@@ -78,7 +82,8 @@ class Rewriter:
         self._views = Views(builder, self.is_constant)
         self._by_operator = RuleIndex(single, _source), RuleIndex(merging, _source)
         self._seen, self._deep = self._parted(single, _source)
-        self._merges = Merges(builder, self.is_constant, self._views, *self._parted(merging, element_pattern))
+        seen, deep = self._parted(merging, element_pattern)
+        self._merges = Merges(builder, self.is_constant, self._views, seen, deep, leaves)
         self._undoing = self._index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
         self._folding = self._index((entry for entry in matchers if entry[0].folds), element_pattern)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}

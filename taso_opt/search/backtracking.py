@@ -52,6 +52,10 @@ MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
 """At most and at least how many of the joint moves from the start are built at once, those that promise most, and how
 many operators the graphs may have together."""
 
+DESCENT_PATIENCE, DESCENT_WORK = 4, 5000
+"""After how many graphs without anything better a descent from such a graph ends that the search has left behind, and
+after how much work, as patience counts it, the last of them begins."""
+
 MOST_SETTLING = 8
 """Of how many moves the start of a search consists that cost nothing."""
 
@@ -85,6 +89,8 @@ class BacktrackingSearch:
         self._queue: list[tuple[float, int, float, float, Plan, Move | None]] = []
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
+        self._expanded: set[tuple[Term, ...]] = set()
+        self._simple: list[Plan] = []
         self._prices = Prices(cost)
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
@@ -109,6 +115,7 @@ class BacktrackingSearch:
             for plan in dict.fromkeys((start, settled, original)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
+            self._descend(patience, kept, heard)
             self._widen(kept)
         except KeyboardInterrupt:
             if kept.best is original:
@@ -156,7 +163,29 @@ class BacktrackingSearch:
                 break
             kept.add(widened)
 
-    def _explore(self, start: Plan, patience: Patience, kept: Shortlist, heard: Progress) -> None:
+    def _descend(self, patience: Patience, kept: Shortlist, heard: Progress) -> None:
+        """Descend from where single joint moves lead, if the search has left that behind for what gains more at once.
+
+        Where gains stand in each other's way, the smaller one may lead farther: gates that are joined before the inputs
+        of all time steps are stacked leave no parts of parts.
+        """
+        graphs = {plan.outputs: plan for plan in self._simple if plan.outputs not in self._expanded}
+        left = sorted(graphs.values(), key=lambda plan: plan.cost)
+        reason, end = patience.reason, patience.worked + DESCENT_WORK
+        for plan in left:
+            if patience.worked >= end:
+                break
+            own = Shortlist(plan)
+            self._queue.clear()
+            self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
+            patience.begin_again(DESCENT_PATIENCE, DESCENT_WORK)
+            self._explore(None, patience, own, lambda _, expanded: heard(kept.best, expanded))
+            for found in own.plans():
+                kept.add(found)
+        if patience.reason != "budget":
+            patience.reason = reason
+
+    def _explore(self, start: Plan | None, patience: Patience, kept: Shortlist, heard: Progress) -> None:
         while self._queue and not patience.exhausted():
             _, _, predicted, detour, parent, move = heapq.heappop(self._queue)
             if move is not None and self._is_ruled_out(predicted, kept.best):
@@ -174,6 +203,7 @@ class BacktrackingSearch:
                 continue
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
+            self._expanded.add(plan.outputs)
             heard(kept.best, patience.expanded)
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
             patience.work(self._expand(plan, detour, plan is start, kept, partial(patience.is_beyond, end)))
@@ -196,6 +226,7 @@ class BacktrackingSearch:
                 simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
+                    self._simple.append(simple)
                     self._push(simple.cost, self._operators(simple.outputs), simple, None, 0)
         for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):

@@ -136,7 +136,7 @@ class Patience:
         self._started = time.monotonic()
         self._since = self._work = 0
         self._standing = inf
-        self.expanded = 0
+        self.expanded = self.worked = 0
         self.reason = "exhausted"
 
     @property
@@ -160,12 +160,20 @@ class Patience:
     def work(self, amount: int) -> None:
         """Note how many terms were looked at and how many moves judged."""
         self._work += amount
+        self.worked += amount
 
     def reached(self, cost: float) -> None:
         """Note the best cost so far; where it has fallen by enough, in one step or in several, all is counted anew."""
         if cost < self._standing * (1 - WORTH_WAITING):
             self._standing = cost
             self._since = self._work = 0
+
+    def begin_again(self, patience: int, patience_work: int) -> None:
+        """Count from another graph on, with less patience."""
+        self._limits = replace(self._limits, patience=patience, least_patience=1, patience_work=patience_work)
+        self._since = self._work = 0
+        self._standing = inf
+        self.reason = "exhausted"
 
     def exhausted(self) -> bool:
         """Whether a limit is reached; `reason` then names it."""

@@ -97,6 +97,26 @@ def test_products_that_cost_as_much_joined_are_not_joined_before_the_search():
     assert result.plans[0].cost == 4 * 64 + 256  # the inputs of all steps have one product, which a joined one has not
 
 
+class PricesOfFunctions(FakeCost):
+    """Each function has its price."""
+
+    def known(self, unit):
+        return {"Tanh": 10.0, "Relu": 5.0, "Neg": 6.0, "Abs": 1.0}[unit.operator]
+
+
+@pytest.mark.parametrize(("budget", "ends_in", "stopped_by"), [(40.0, "Abs", "exhausted"), (0.0, "Tanh", "budget")])
+def test_what_gains_less_at_once_is_followed_in_the_end(budget, ends_in, stopped_by):
+    """Neither rule can be undone within alpha, and only the one that gains less leads on."""
+    op = load_specs().builder()
+    made_up = ("Tanh(x) = Relu(x)", "Tanh(x) = Neg(x)", "Neg(x) = Abs(x)")
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(f"{text} where x[*any_x]", op) for text in made_up)))
+    outputs = tuple(op.Tanh(tensor(Var, name, 4)) for name in "xy")
+    space = op, rewriter, PricesOfFunctions(op), lambda term: True, 1.05
+    found = BacktrackingSearch(*space, SearchLimits(budget=budget)).run(outputs)
+    assert [output.operator for output in found.plans[0].outputs] == [ends_in] * 2
+    assert found.stopped_by == stopped_by
+
+
 def test_moves_that_there_is_no_time_to_find_are_left_out():
     outputs = towers(8, 4)
     op = load_specs().builder()

@@ -1,0 +1,71 @@
+"""What merges join stands in the order of the file, whatever the order of the terms of a graph."""
+
+import onnx
+import pytest
+from onnx import parser
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Const, postorder
+from taso_opt.onnx_io import read_model
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+
+SHARED_INPUT = (
+    "(MatMul(x, y), MatMul(x, z)) = (Split(MatMul(x, Concat(y, z; axis=-1)); axis=-1, sizes=(n, p))[0], "
+    "Split(MatMul(x, Concat(y, z; axis=-1)); axis=-1, sizes=(n, p))[1]) where x[*b, m, k], y[k, n], z[k, p]"
+)
+SHARED_WEIGHTS = (
+    "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
+    "Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[1]) where x[*b, m, k], y[*b, p, k], w[k, n]"
+)
+CELL = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[1, 4] late, float[1, 4] early) => (float[1, 4] y)
+<float[4, 4] u2 = {1}, float[4, 4] u1 = {2}, float[4, 4] w2 = {3}, float[4, 4] w1 = {4}> {
+  a1 = MatMul(early, w1)
+  b1 = MatMul(late, u1)
+  g1 = Add(a1, b1)
+  a2 = MatMul(early, w2)
+  b2 = MatMul(late, u2)
+  g2 = Add(a2, b2)
+  y = Sub(g2, g1)
+}"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    text = CELL
+    for number in range(1, 5):
+        text = text.replace(f"{{{number}}}", "{" + ", ".join([f"{number}.5"] * 16) + "}")
+    onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
+    return read_model(tmp_path / "m.onnx", load_specs())
+
+
+def joined(model, rule, leaves):
+    """The names of what each merge of a graph joins."""
+    rewriter = Rewriter(model.builder, RuleSet((parse_rule(rule, model.builder),)), leaves=leaves)
+    steps = rewriter.steps(postorder(model.graph.outputs))
+    found = (term for step in steps for term in postorder([step.replacements[0][1]]))
+    return sorted(tuple(one.name for one in term.args) for term in found if getattr(term, "operator", "") == "Concat")
+
+
+def test_leaves_are_the_inputs_and_the_constants_as_the_nodes_use_them(model):
+    assert [leaf.name for leaf in model.leaves] == ["late", "early", "w1", "u1", "w2", "u2"]
+    assert sum(isinstance(leaf, Const) for leaf in model.leaves) == 4
+
+
+def test_weights_of_two_inputs_are_joined_in_one_order(model):
+    assert joined(model, SHARED_INPUT, model.leaves) == [("u1", "u2"), ("w1", "w2")]
+    swapped = {"w1": 3, "w2": 2, "u1": 1, "u2": 0}
+    assert joined(model, SHARED_INPUT, sorted(model.leaves[2:], key=lambda leaf: swapped[leaf.name])) == [
+        ("u2", "u1"),
+        ("w2", "w1"),
+    ]
+
+
+def test_inputs_are_joined_in_the_order_of_the_file(model):
+    op, (late, early, weights, *_) = model.builder, model.leaves
+    rewriter = Rewriter(op, RuleSet((parse_rule(SHARED_WEIGHTS, op),)), leaves=model.leaves)
+    (step, *_) = rewriter.steps(postorder([op.MatMul(early, weights), op.MatMul(late, weights)]))
+    assert [old.args[0] for old, _ in step.replacements] == [late, early]
