@@ -90,7 +90,7 @@ class BacktrackingSearch:
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
         self._expanded: set[tuple[Term, ...]] = set()
-        self._simple: list[Plan] = []
+        self._first_steps: list[Plan] = []
         self._prices = Prices(cost)
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
@@ -169,8 +169,8 @@ class BacktrackingSearch:
         Where gains stand in each other's way, the smaller one may lead farther: gates that are joined before the inputs
         of all time steps are stacked leave no parts of parts.
         """
-        graphs = {plan.outputs: plan for plan in self._simple if plan.outputs not in self._expanded}
-        left = sorted(graphs.values(), key=lambda plan: plan.cost)
+        steps = {plan.outputs: plan for plan in self._first_steps if plan.outputs not in self._expanded}
+        left = sorted((plan for plan in steps.values() if kept.is_cheaper(plan)), key=lambda plan: plan.cost)
         reason, end = patience.reason, patience.worked + DESCENT_WORK
         for plan in left:
             if patience.worked >= end:
@@ -206,15 +206,19 @@ class BacktrackingSearch:
             self._expanded.add(plan.outputs)
             heard(kept.best, patience.expanded)
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
-            patience.work(self._expand(plan, detour, plan is start, kept, partial(patience.is_beyond, end)))
+            patience.work(self._expand(plan, detour, start, kept, partial(patience.is_beyond, end)))
 
     def _neighbourhood(self, plan: Plan) -> Neighbourhood:
         groups, layouts = self._cost.execution(plan.outputs)
         return Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts, self._rewriter.is_constant)
 
-    def _expand(self, plan: Plan, detour: float, is_start: bool, kept: Shortlist, expired: Expired) -> int:
-        """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was."""
-        here, with_sequences = self._neighbourhood(plan), plan is kept.best or is_start
+    def _expand(self, plan: Plan, detour: float, start: Plan | None, kept: Shortlist, expired: Expired) -> int:
+        """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was.
+
+        Sequences, which take long to find, begin at the start and at what is better; without a start there are none.
+        """
+        here, is_start = self._neighbourhood(plan), plan is start
+        with_sequences = is_start or (start is not None and plan is kept.best)
         bearable = BEARABLE * plan.cost
         single, joint = moves_from(here, self._rewriter, self._prices.of, with_sequences, bearable, expired)
         operators = self._operators(plan.outputs)
@@ -226,7 +230,7 @@ class BacktrackingSearch:
                 simple = self._built(plan, move)
                 if simple is not None:
                     kept.add(simple)
-                    self._simple.append(simple)
+                    self._first_steps.append(simple)
                     self._push(simple.cost, self._operators(simple.outputs), simple, None, 0)
         for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):

@@ -106,9 +106,13 @@ class Shortlist:
         if known is None or plan.cost < known.cost:
             self._by_rules[rules] = plan
 
+    def is_cheaper(self, plan: Plan) -> bool:
+        """Whether a plan costs less than the original."""
+        return plan.cost < self._original.cost
+
     def plans(self) -> tuple[Plan, ...]:
         """What is cheaper than the original, cheapest first, and the original."""
-        cheaper = [plan for plan in self._by_rules.values() if plan.cost < self._original.cost]
+        cheaper = [plan for plan in self._by_rules.values() if self.is_cheaper(plan)]
         return (*sorted(cheaper, key=lambda plan: plan.cost), self._original)
 
 
