@@ -80,7 +80,7 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
     generator = np.random.default_rng([seed, zlib.crc32(spec.name.encode())])
     if dtype.kind == "f" and different < MOST_ELEMENTS:
         first = zlib.crc32(spec.name.encode()) % different
-        return _over_again(np.roll(_normal_numbers(seed, different), -first), shape, dtype)
+        return np.resize(np.roll(_normal_numbers(seed, different), -first).astype(dtype, copy=False), shape)
     if dtype.kind == "f":
         return generator.standard_normal(shape).astype(dtype, copy=False)
     if dtype.kind in "iu":
@@ -91,18 +91,6 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
     strings = np.empty(shape, object)
     strings[...] = np.char.add("s", numbers.astype(str))
     return strings
-
-
-def _over_again(numbers: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """A tensor of these numbers, over again from the first; `np.resize` writes it twice."""
-    result = np.empty(prod(shape), dtype)
-    filled = min(len(numbers), result.size)
-    result[:filled] = numbers[:filled]
-    while filled < result.size:
-        more = min(filled, result.size - filled)
-        result[filled : filled + more] = result[:more]
-        filled += more
-    return result.reshape(shape)
 
 
 @cache

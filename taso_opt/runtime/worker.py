@@ -58,9 +58,12 @@ def serve(pipe: int, parent: int, die_with_parent_thread: bool) -> None:
         connection.send(first)
         while isinstance(first, Ready):
             request = connection.recv()
-            if not isinstance(request, MeasureMany):
+            keeps = isinstance(request, MeasureMany)  # whose batches take memory of about one size, one after the other
+            if not keeps:
                 _return_memory()
             connection.send(reply_to(request))
+            if not keeps:
+                _return_memory()
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 

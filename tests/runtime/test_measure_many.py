@@ -69,6 +69,14 @@ def test_a_slow_model_gets_fewer_samples(shared_process, matmuls):
     assert result.samples == 3
 
 
+@pytest.mark.parametrize(("sample_s", "samples"), [(1e-9, 6), (5e-3, 5)])
+def test_the_calibration_counts_as_a_sample_where_one_run_is_enough(shared_process, matmuls, sample_s, samples):
+    plan = MeasurePlan(rounds=5, sample_s=sample_s)
+    (result,) = measure_many(shared_process, [MeasureItem("any", matmuls(1, 64))], plan=plan).values()
+    assert isinstance(result, Timing)
+    assert result.samples == samples
+
+
 def test_only_the_model_that_crashes_the_child_fails():
     process = CrashingProcess({"evil"})
     names = ["a", "b", "evil", "c", "d", "e", "f"]
