@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import overload
 
-from taso_opt import __version__
 from taso_opt.api.job import Job
+from taso_opt.api.question import contest_question
 from taso_opt.core.graph import Graph
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostTable, Decision
@@ -72,7 +71,7 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
     with scratch_folder() as folder, CostTable() as table:
         stage = _stage(job, folder)
         candidates = _Candidates(job, stage, plans, folder)
-        question = _question(job, plans, standard)
+        question = contest_question(job, plans, standard)
         known = table.decision(place, question)
         if known is not None and known.winner is None:
             return Contest(None, known)
@@ -162,21 +161,3 @@ def feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput])
                 run_feeds(job.process, original, feeds, run, timeout_s=OTHER_SIZES_LIMIT_S)
             return feeds
     return []
-
-
-def _question(job: Job, plans: Sequence[Plan], standard: Standard) -> str:
-    """A digest of all that the answer depends on: model, plans, seed, inputs, what decides, version of this tool."""
-    found = sha256(
-        repr((__version__, job.settings.seed, sorted(job.settings.dims.items()), standard, bool(job.obstacle))).encode()
-    )
-    with job.source.path.open("rb") as stream:
-        found.update(file_digest(stream, "sha256").digest())
-    if job.passes:  # digests of plans say nothing of what is in bodies
-        found.update(b"tidied" + job.model.proto.SerializeToString(deterministic=True))
-    for plan in plans:
-        found.update(b"plan" + b"".join(output.digest for output in plan.outputs))
-    for sample in job.samples:
-        for name, array in sorted(sample.items()):
-            found.update(f"{name} {array.dtype} {array.shape}".encode())
-            found.update(str(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
-    return found.hexdigest()

@@ -13,6 +13,7 @@ from taso_opt.api.contest import checked_names, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
 from taso_opt.api.job import Job
+from taso_opt.api.question import search_question
 from taso_opt.api.session import (
     BY_PARTS,
     Progress,
@@ -27,7 +28,6 @@ from taso_opt.api.settings import OptimizeSettings, goal_of, usual_budget
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
-from taso_opt.core.term import Term
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -42,13 +42,16 @@ from taso_opt.onnx_io import (
 )
 from taso_opt.report.quantities import duration
 from taso_opt.report.record import Record
+from taso_opt.rewrite.pattern import CompiledRule
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.clock import Clock
 from taso_opt.search.finals import FailedCheck
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
+from taso_opt.spec.builder import Builder
 
 NOISE_SHARE = 0.01
 """Of the original's cost: by how much a predicted gain may move when the costs behind it are measured again."""
@@ -108,16 +111,8 @@ def optimize_file(
 
 def search(job: Job) -> tuple[SearchResult, Costs]:
     """Search the graphs that the rules reach, with costs measured on the job's device; the costs come back too."""
-    model, settings = job.model, job.settings
-    allowed = usable_rules(settings.rules, settings.fp_class)
-    bound = load_specs().builder(model.bindings)
-    end = time.monotonic() + job.budget
-
-    def report(best: Plan, expanded: int) -> None:
-        left = max(0.0, end - time.monotonic())
-        graphs = "1 graph" if expanded == 1 else f"{expanded} graphs"
-        predicted = duration(best.cost * 1e3) if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
-        job.tell(f"searching: {graphs} expanded, best predicted {predicted}, {left:.0f} s left")
+    model, bound = job.model, load_specs().builder(job.model.bindings)
+    rules = usable_rules(job.settings.rules, job.settings.fp_class)
 
     def measuring(count: int) -> None:
         kernels = "1 kernel" if count == 1 else f"{count} kernels"
@@ -127,29 +122,49 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     with CostTable() as table:
         measurer = Measurer.of_model(job.process, job.run, job.info, model, bound)
         latency = CostModel.of_model(model, bound, table, measurer, measuring)
+        question = search_question(job, rules)
+        clock = Clock(table.cut(latency.place, question))
         latency.settle(model.graph.outputs)
-        rewriter = Rewriter(model.builder, allowed, model.literal, model.within, model.leaves)
-        outputs, found = model.graph.outputs, None
         with rare_garbage_collection():
-            while found is None or _rests_on_noise(found, latency, outputs, end):
-                costs = Costs.of(job.goal, latency, bound, outputs)
-                limits = SearchLimits(budget=max(0.0, end - time.monotonic()))
-                space = model.builder, rewriter, costs.oracle, spellable(model)
-                result = BacktrackingSearch(*space, settings.alpha, limits).run(outputs, report)
-                found = result if found is None else result.after(found)
-            costs = Costs.of(job.goal, latency, bound, outputs)
-            found = found.priced(costs.oracle.cost)
+            found, costs = _searched(job, rules, latency, bound, clock)
         predicted = latency.cost(model.graph.outputs), latency.cost(found.plans[0].outputs)
+        if clock.repeats and found.stopped_by == "budget":
+            found = replace(found, stopped_by="cut")
+        elif clock.cut is not None and found.stopped_by != "interrupt":
+            table.remember_cut(latency.place, question, clock.cut)
     if found.stopped_by == "interrupt":
         job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")
     return found, replace(costs, predicted=predicted)
 
 
-def _rests_on_noise(found: SearchResult, latency: CostModel, outputs: tuple[Term, ...], end: float) -> bool:
+def _searched(
+    job: Job, rules: Sequence[CompiledRule], latency: CostModel, bound: Builder, clock: Clock
+) -> tuple[SearchResult, Costs]:
+    """What a search finds, and anew where that rests on noise; its plans are priced by the costs as they are then."""
+    model, outputs, found = job.model, job.model.graph.outputs, None
+    rewriter = Rewriter(model.builder, rules, model.literal, model.within, model.leaves)
+
+    def report(best: Plan, expanded: int) -> None:
+        left = max(0.0, job.budget - clock.seconds)
+        graphs = "1 graph" if expanded == 1 else f"{expanded} graphs"
+        predicted = duration(best.cost * 1e3) if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
+        job.tell(f"searching: {graphs} expanded, best predicted {predicted}, {left:.0f} s left")
+
+    while found is None or _rests_on_noise(job, found, latency, clock):
+        costs = Costs.of(job.goal, latency, bound, outputs)
+        limits = SearchLimits(budget=max(0.0, job.budget - clock.seconds))
+        space = model.builder, rewriter, costs.oracle, spellable(model)
+        result = BacktrackingSearch(*space, job.settings.alpha, limits, clock).run(outputs, report)
+        found = result if found is None else result.after(found)
+    costs = Costs.of(job.goal, latency, bound, outputs)
+    return found.priced(costs.oracle.cost), costs
+
+
+def _rests_on_noise(job: Job, found: SearchResult, latency: CostModel, clock: Clock) -> bool:
     """Whether much of the best plan's gain goes when its costs are measured again, and a new search has time."""
-    if found.stopped_by in ("interrupt", "budget") or time.monotonic() > end:
+    if found.stopped_by in ("interrupt", "budget") or clock.is_past(job.budget):
         return False
-    best = found.plans[0].outputs
+    outputs, best = job.model.graph.outputs, found.plans[0].outputs
     moved, cost = latency.measure_again(outputs, best), latency.cost(outputs)
     return moved > max(NOISE_SHARE * cost, DOUBTFUL * (cost - latency.cost(best)))
 

@@ -23,6 +23,7 @@ from taso_opt.cost.measure import (
     read_key,
 )
 from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds
+from taso_opt.cost.shelf import Shelf
 from taso_opt.cost.stems import Stems, consistent
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
@@ -40,7 +41,10 @@ Measure = Callable[[Sequence[Unit], Builder, UnitFinder, int], list[CostEntry]]
 
 
 class CostModel:
-    """Costs in seconds on one device; what is not in the table yet is measured when it is asked for."""
+    """Costs in seconds on one device; what is not in the table yet is measured when it is asked for.
+
+    Nothing tells whether a cost comes from the table, and so no decision depends on it (see `shelf`).
+    """
 
     def __init__(
         self,
@@ -67,7 +71,8 @@ class CostModel:
         self._awaited: dict[tuple[Term, ...], list[Read]] = {}
         self._read_times: ReadTimes | None = None
         self._fresh: set[str] = set()
-        self._remember(table.load(measurer.place).items())
+        self._shelf = Shelf(table, measurer.place)
+        self._times: Counter[tuple[str, bool]] = Counter()
         self.measured, self.measuring_s = 0, 0.0
         """How many units were measured, and how many seconds that took."""
 
@@ -205,21 +210,32 @@ class CostModel:
         """Measure units and those of their stems that are not `known`, and remember them."""
         if not missing:
             return
-        self._heard(len(missing))
-        started = time.monotonic()
-        self._find_pace()
         new = [unit for unit in self._stems.with_stems(missing) if (unit.key in known) is again]
-        entries = measure(new, self._builder, self.finder, self._opset)
+        entries = self._measurements(measure, new, known is self._forms)
         if again:
             twice = [entry for entry in entries if entry.unit in self._known]
             entries = [replace(entry, seconds=_of_both(self._known[entry.unit], entry.seconds)) for entry in twice]
         else:
             self._fresh.update(entry.unit for entry in entries)
         entries = consistent(entries, self._stems.grown, self._known, self._forms)
-        self._table.store(entries)
         self._remember((entry.unit, entry.seconds) for entry in entries)
-        self.measured += len(new)
-        self.measuring_s += time.monotonic() - started
+
+    def _measurements(self, measure: Measure, units: Sequence[Unit], between: bool) -> list[CostEntry]:
+        """One more measurement of each unit, from the table where it has it; `between` convolutions or alone."""
+        times: dict[str, int] = {}
+        for unit in units:
+            self._times[unit.key, between] += 1
+            times[unit.key] = self._times[unit.key, between]
+        absent = [unit for unit in units if self._shelf.take(unit.key, between, times[unit.key]) is None]
+        if absent:
+            self._heard(len(absent))
+            started = time.monotonic()
+            self._find_pace()
+            self._shelf.keep(times, measure(absent, self._builder, self.finder, self._opset))
+            self.measured += len(absent)
+            self.measuring_s += time.monotonic() - started
+        found = (self._shelf.take(unit.key, between, times[unit.key]) for unit in units)
+        return [entry for entry in found if entry is not None]
 
     def slowness(self) -> float:
         """How many times as long the machine takes now as when the table was begun."""
@@ -243,11 +259,11 @@ class CostModel:
                 self._forms[parts[0]] = parts[1]
 
     def measure_again(self, first: Sequence[Term], second: Sequence[Term]) -> float:
-        """Measure again, all in one batch, the kernels in which two graphs differ most, if some were measured just now.
+        """Measure again, in one batch, the kernels in which two graphs differ most, if some were measured once only.
 
         Kernels that were measured at different times may differ by that alone: the mean of both times counts, or the
         shorter where the other was disturbed. Answers by how many seconds the difference of the graphs changed by it;
-        0 where nothing is new, so that costs from the table are taken as they are.
+        0 where nothing is new.
         """
         doubtful = self._doubtful(self._measured(first), self._measured(second))
         if self._fresh.isdisjoint(doubtful):

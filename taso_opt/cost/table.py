@@ -1,4 +1,4 @@
-"""The costs and contests measured on this machine, in one SQLite file that survives crashes and concurrent runs."""
+"""What was measured here and what came of it, in one SQLite file that survives crashes and concurrent runs."""
 
 from __future__ import annotations
 
@@ -43,6 +43,15 @@ class Decision:
 
     winner: int | None
     decided_at: str
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where time has cut a search: how often its clock was asked, to which of these it said yes, from 1, and when."""
+
+    asked: int
+    past: tuple[int, ...]
+    made_at: str = ""
 
 
 def cache_folder() -> Path:
@@ -106,10 +115,24 @@ class CostTable:
                 "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)", (device, contest, winner, now)
             )
 
+    def cut(self, device: str, search: str) -> Cut | None:
+        """Where time has cut a search on a device; None for one that it has not cut there."""
+        query = "SELECT asked, past, made_at FROM cuts WHERE device = ? AND search = ?"
+        row = self._connection.execute(query, (device, search)).fetchone()
+        return None if row is None else Cut(row[0], tuple(map(int, row[1].split())), row[2])
+
+    def remember_cut(self, device: str, search: str, cut: Cut) -> None:
+        """Remember where time has cut a search, in place of where it did before."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        row = device, search, cut.asked, " ".join(map(str, cut.past)), now
+        with self._connection:
+            self._connection.execute("INSERT OR REPLACE INTO cuts VALUES (?, ?, ?, ?, ?)", row)
+
     def clear(self) -> int:
         """Forget everything; the number of costs there were."""
         with self._connection:
             self._connection.execute("DELETE FROM decisions")
+            self._connection.execute("DELETE FROM cuts")
             return self._connection.execute("DELETE FROM costs").rowcount
 
     def _open(self) -> sqlite3.Connection:
@@ -146,6 +169,10 @@ class CostTable:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS decisions (device TEXT, contest TEXT, winner INTEGER, decided_at TEXT, "
                 "PRIMARY KEY (device, contest)) WITHOUT ROWID"
+            )
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS cuts (device TEXT, search TEXT, asked INTEGER, past TEXT, made_at TEXT, "
+                "PRIMARY KEY (device, search)) WITHOUT ROWID"
             )
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.commit()

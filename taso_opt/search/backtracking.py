@@ -12,6 +12,7 @@ from typing import Any
 from taso_opt.core.term import Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.clock import Clock
 from taso_opt.search.neighbourhood import (
     Expired,
     Move,
@@ -83,9 +84,11 @@ class BacktrackingSearch:
         admissible: Callable[[Term], bool],
         alpha: float,
         limits: SearchLimits,
+        clock: Clock | None = None,
     ) -> None:
         self._builder, self._rewriter, self._cost = builder, rewriter, cost
         self._admissible, self._alpha, self._limits = admissible, alpha, limits
+        self._clock = clock or Clock()
         self._queue: list[tuple[float, int, float, float, Plan, Move | None]] = []
         self._order = count()
         self._seen: set[tuple[Term, ...]] = set()
@@ -99,7 +102,7 @@ class BacktrackingSearch:
         An interrupt (Ctrl-C) ends the search like a limit does once something better than the original is found;
         before that it is raised.
         """
-        patience, history = Patience(self._limits), History()
+        patience, history = Patience(self._limits, self._clock), History()
         original = Plan(outputs, self._cost.cost(outputs))
         kept = Shortlist(original)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
 from taso_opt.core.term import Term
 from taso_opt.rewrite.steps import Step
+from taso_opt.search.clock import Clock
 
 WORTH_WAITING = 0.005
 """By which share the best cost must fall for a search to wait as long once more."""
@@ -29,7 +29,7 @@ class SearchLimits:
 
     Work ends a search only after `least_patience` graphs, so that the largest models get somewhere too. It is counted
     in terms looked at and moves judged, not in seconds: where a search ends must not depend on how busy the machine is.
-    Only `budget` is in seconds, and what it cuts is reported as cut by it.
+    Only `budget` is in seconds; what it cuts is reported as cut by it, and is cut there again (see `clock`).
     """
 
     budget: float = 40.0
@@ -135,9 +135,10 @@ class History:
 class Patience:
     """Counts what a search has spent, and says when its limits are reached and which."""
 
-    def __init__(self, limits: SearchLimits) -> None:
-        self._limits = limits
-        self._started = time.monotonic()
+    def __init__(self, limits: SearchLimits, clock: Clock | None = None) -> None:
+        """The search begins now, by the `clock`."""
+        self._limits, self._clock = limits, clock or Clock()
+        self._started = self._clock.seconds
         self._since = self._work = 0
         self._standing = inf
         self.expanded = self.worked = 0
@@ -146,11 +147,11 @@ class Patience:
     @property
     def seconds(self) -> float:
         """How long the search has run."""
-        return time.monotonic() - self._started
+        return self._clock.seconds - self._started
 
     def is_beyond(self, seconds: float) -> bool:
         """Whether the search has run for longer than that."""
-        return self.seconds > seconds
+        return self._clock.is_past(self._started + seconds)
 
     def interrupt(self) -> None:
         """Note that the user wants no more than what is found."""
@@ -181,7 +182,7 @@ class Patience:
 
     def exhausted(self) -> bool:
         """Whether a limit is reached; `reason` then names it."""
-        if self.seconds > self._limits.budget:
+        if self.is_beyond(self._limits.budget):
             self.reason = "budget"
         elif self.expanded >= self._limits.expansions:
             self.reason = "expansions"

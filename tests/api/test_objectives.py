@@ -172,3 +172,16 @@ def test_the_python_function_takes_numbers():
         taso_opt.optimize(onnx.ModelProto(), memory_limit=0)
     with pytest.raises(UsageError, match="expected max_size_growth of at least 0, found -1"):
         taso_opt.optimize(onnx.ModelProto(), max_size_growth=-1)
+
+
+def test_a_search_that_time_cut_ends_there_in_the_next_run_too(chain, tmp_path, process):
+    def run(budget):
+        record = optimize_file(chain, OptimizeSettings(dry_run=True, budget=budget), process=process)
+        return record.search.stopped_by, record.search.explored
+
+    first = run(1e-4)
+    assert first[0] == "budget"
+    assert run(1e-4) == ("cut", first[1])
+    ended, explored = run(20.0)
+    assert ended not in ("budget", "cut")
+    assert explored > first[1]

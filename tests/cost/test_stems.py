@@ -1,6 +1,7 @@
 """A convolution costs no more than what has something light beside it, and hardly less."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -158,5 +159,7 @@ def test_a_model_knows_the_stems_of_what_it_has_measured(op, finder, tmp_path):
         assert measurer.asked == keys([relu, biased, plain])
         model.learn([biased, plain])
         assert len(measurer.asked) == 3
-        seconds = {split_form(entry.unit)[0]: entry.seconds for entry in table.entries()}
+        raw = {split_form(entry.unit)[0]: entry.seconds for entry in table.entries()}
+        assert raw[plain.key] < raw[biased.key] < raw[relu.key]
+        seconds = {unit.key: model.known(replace(unit, key=form_key(unit, "b>b"))) for unit in (relu, biased, plain)}
     assert seconds[plain.key] <= seconds[biased.key] <= seconds[relu.key] < 1.05 * seconds[plain.key]

@@ -1,0 +1,44 @@
+"""Digests of what is asked: the cost table remembers answers under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import file_digest, sha256
+from typing import Any
+
+from taso_opt import __version__
+from taso_opt.api.job import Job
+from taso_opt.rewrite.pattern import CompiledRule
+from taso_opt.search.finals import Standard
+from taso_opt.search.plan import Plan
+
+
+def search_question(job: Job, rules: Sequence[CompiledRule]) -> str:
+    """A digest of all that a search depends on beside costs: model, sizes, rules, goal, budget, version of the tool."""
+    settings = job.settings
+    found = sha256(repr((__version__, sorted(settings.dims.items()), job.goal, job.budget, settings.alpha)).encode())
+    found.update(" ".join(rule.rule.name for rule in rules).encode())
+    _add_model(found, job)
+    return found.hexdigest()
+
+
+def contest_question(job: Job, plans: Sequence[Plan], standard: Standard) -> str:
+    """A digest of all that the finals depend on: model, plans, seed, inputs, what decides, version of this tool."""
+    settings = job.settings
+    asked = __version__, settings.seed, sorted(settings.dims.items()), standard, bool(job.obstacle)
+    found = sha256(repr(asked).encode())
+    _add_model(found, job)
+    for plan in plans:
+        found.update(b"plan" + b"".join(output.digest for output in plan.outputs))
+    for sample in job.samples:
+        for name, array in sorted(sample.items()):
+            found.update(f"{name} {array.dtype} {array.shape}".encode())
+            found.update(str(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+    return found.hexdigest()
+
+
+def _add_model(found: Any, job: Job) -> None:
+    with job.source.path.open("rb") as stream:
+        found.update(file_digest(stream, "sha256").digest())
+    if job.passes:  # digests of plans say nothing of what is in bodies
+        found.update(b"tidied" + job.model.proto.SerializeToString(deterministic=True))
