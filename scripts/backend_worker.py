@@ -165,10 +165,7 @@ def respell(path: Path, output: Path) -> bool:
 
     patch = Patch(dataclasses.replace(model, origin=kept), builder, model.graph.outputs, fold)
     patch.build()
-    result = ModelProto()
-    result.CopyFrom(model.proto)
-    patch.apply(result)
-    save_atomically(result, output, original=path)
+    save_atomically(patch.applied(), output, original=path)
     return len(kept) < len(model.origin)
 
 

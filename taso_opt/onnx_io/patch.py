@@ -24,7 +24,7 @@ Fold = Callable[[Term], Array]
 
 
 class Patch:
-    """A rewritten graph under construction; `build` makes its parts, `apply` puts them into a copy of the model."""
+    """A rewritten graph under construction; `build` makes its parts, `applied` puts them into a copy of the model."""
 
     def __init__(self, model: Model, builder: Builder, outputs: Sequence[Term], fold: Fold) -> None:
         self._model, self._builder, self._outputs, self._fold = model, builder, outputs, fold
@@ -51,20 +51,33 @@ class Patch:
         for output, term in aliases:
             self._nodes.append(helper.make_node("Identity", [self._names[term]], [output], name=next(self._fresh)))
 
-    def apply(self, result: ModelProto) -> None:
-        """Put the nodes and constants in place of those of the original; drop what is no longer used."""
-        graph = result.graph
-        del graph.node[:]
+    def applied(self) -> ModelProto:
+        """The model with the nodes and constants in place of those of the original, without what is no longer used."""
         used = {name for node in self._nodes for name in (*node.input, *captured_names(node))}
-        used |= {value.name for value in (*graph.input, *graph.output)}
+        used |= {value.name for value in (*self._graph.input, *self._graph.output)}
+        result = self._kept(used)
+        graph = result.graph
         # ONNX keeps some operands of terms in attributes.
         new = (self._tensor(name, value) for name, value in self._constants.items() if name in used)
         if result.ir_version < FIRST_IR_WITH_DEFAULTS:
             graph.node.extend(map(_constant_node, new))
         graph.node.extend(self._nodes)
-        _drop_unused(graph, used, used | {name for node in self._nodes for name in node.output})
         if result.ir_version >= FIRST_IR_WITH_DEFAULTS:
             graph.initializer.extend(new)
+        return result
+
+    def _kept(self, used: set[str]) -> ModelProto:
+        """A copy of the model without nodes, and without what none of the new ones uses.
+
+        It is copied twice: what is deleted from a message keeps its memory until the whole message goes.
+        """
+        whole = ModelProto()
+        whole.CopyFrom(self._model.proto)
+        del whole.graph.node[:]
+        _drop_unused(whole.graph, used, used | {name for node in self._nodes for name in node.output})
+        result = ModelProto()
+        result.CopyFrom(whole)
+        return result
 
     def _fresh_names(self) -> Iterator[str]:
         return (name for name in (f"{PREFIX}{number}" for number in count()) if name not in self._taken)

@@ -27,17 +27,17 @@ def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold
     gives the original. The result has passed ONNX's checker and kept inputs, outputs, opsets, IR version, functions and
     metadata: AssertionError otherwise, and for a term that cannot be written (see `spellable`).
     """
-    result = ModelProto()
-    result.CopyFrom(model.proto)
     if graph.outputs == model.graph.outputs:
-        return result
+        unchanged = ModelProto()
+        unchanged.CopyFrom(model.proto)
+        return unchanged
     maker = builder or model.builder
     for old, new in zip(model.graph.outputs, graph.outputs, strict=True):
         assert maker.types(new) == model.builder.types(old), f"an output changed its type to {maker.types(new)}"
     folded = model.folded if builder is None else Folded(maker, model.constant)
     patch = Patch(model, maker, graph.outputs, fold or folded)
     patch.build()
-    patch.apply(result)
+    result = patch.applied()
     check_fidelity(model.proto, result)
     reason = defect(result, model.path.parent)
     assert not reason, f"the written model is not valid: {reason}"

@@ -90,9 +90,7 @@ def respelled():
         reduced = dataclasses.replace(model, origin=kept)
         patch = Patch(reduced, model.builder, model.graph.outputs, model.folded)
         patch.build()
-        result = onnx.ModelProto()
-        result.CopyFrom(model.proto)
-        patch.apply(result)
+        result = patch.applied()
         onnx.checker.check_model(result)
         return result
 
