@@ -266,7 +266,7 @@ class Measurer:
         """
         enough = max(1, ENOUGH_WORK // unit_work(unit, builder))
         if weights:
-            enough = max(enough, self.surroundings.weights // weights)
+            enough = max(enough, self.surroundings.copies(weights))
         elif is_compute_bound(unit, builder, kernel_bytes(unit, builder)):
             enough = max(enough, min(PLACES, int(PLACES_S * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder))))
         elif not _is_elementwise(unit, builder):

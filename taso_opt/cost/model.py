@@ -22,7 +22,7 @@ from taso_opt.cost.measure import (
     Measurer,
     read_key,
 )
-from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds
+from taso_opt.cost.reuse import Read, Reading, ReadTimes, excess_seconds
 from taso_opt.cost.shelf import Shelf
 from taso_opt.cost.stems import Stems, consistent
 from taso_opt.cost.table import CostEntry, CostTable
@@ -146,9 +146,8 @@ class CostModel:
         if len({read.weights for read in reads}) < len(reads):  # else each lies as far away as all together are large
             place = {term: at for at, term in enumerate(self._in_order(outputs))}
             reading.sort(key=lambda unit: max(place[root] for root in unit.roots))
-            reads = [read for unit in reading for read in self._reads(unit)]
-        bounds = READ_DISTANCES[0], READ_DISTANCES[-1]
-        return alone + excess_seconds(reads, self._measurer.surroundings.weights, bounds, self._times_of_reads)
+        readings = [Reading(self._reads(unit), self._known[unit.key], self._reach(unit)) for unit in reading]
+        return alone + excess_seconds(readings, (READ_DISTANCES[0], READ_DISTANCES[-1]), self._times_of_reads)
 
     def _reads(self, unit: Unit) -> list[Read]:
         known = self._awaited.get(unit.roots)
@@ -156,6 +155,11 @@ class CostModel:
             reads = awaited(unit, self._builder, self.finder)
             known = self._awaited[unit.roots] = [read for read in reads if read.size > NEAREST_CACHE]
         return known
+
+    def _reach(self, unit: Unit) -> int:
+        """How many bytes of weights were read from one read of a unit's weights to the next when it was measured."""
+        size = sum(read.size for read in self._reads(unit))
+        return size * self._measurer.surroundings.copies(size)
 
     def _times_of_reads(self) -> ReadTimes:
         """The seconds that reading weights takes by distance, measured once per device."""

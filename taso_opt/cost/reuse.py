@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import log2
 from typing import NamedTuple
 
@@ -45,22 +46,37 @@ class ReadTimes:
         return float(np.interp(log2(max(distance, 1)), np.log2(distances), rising))
 
 
-def excess_seconds(
-    reads: Sequence[Read], measured_at: int, bounds: tuple[int, int], times: Callable[[], ReadTimes]
-) -> float:
-    """What the reads of a graph, in the order of its kernels, cost beyond what they cost at one distance for all.
+class Reading(NamedTuple):
+    """A kernel that waits for weights: what it took when there lay `reach` bytes from one read of them to the next."""
+
+    reads: Sequence[Read]
+    seconds: float
+    reach: int
+
+
+def excess_seconds(readings: Sequence[Reading], bounds: tuple[int, int], times: Callable[[], ReadTimes]) -> float:
+    """What the kernels of a graph, in their order, take beyond what they took when they were measured.
 
     Distances outside of the bounds, the nearest and the farthest that are told apart, count as these; `times` is asked
-    only where some distance is another than `measured_at`.
+    only where some distance is another than when it was measured. No kernel gets shorter by more than if reading were
+    all that it does.
     """
     nearest, farthest = bounds
+    reads = [read for one in readings for read in one.reads]
     distances = [max(nearest, distance) for distance in reuse_distances(reads, farthest)]
-    if all(distance == measured_at for distance in distances):
+    reaches = [min(max(nearest, one.reach), farthest) for one in readings for _ in one.reads]
+    if distances == reaches:
         return 0.0
-    known = times()
-    usual = known.per_byte(measured_at)
-    cost = {distance: known.per_byte(distance) - usual for distance in set(distances)}
-    return sum(read.size * cost[distance] for read, distance in zip(reads, distances, strict=True))
+    per_byte = {distance: times().per_byte(distance) for distance in {*distances, *reaches}}
+    places = zip(reads, distances, reaches, strict=True)
+    total = 0.0
+    for one in readings:
+        now = then = 0.0
+        for read, distance, reach in islice(places, len(one.reads)):
+            now += read.size * per_byte[distance]
+            then += read.size * per_byte[reach]
+        total += now - then if now > then else max(now - then, one.seconds * (now / then - 1))
+    return total
 
 
 def reuse_distances(reads: Sequence[Read], farthest: int) -> list[int]:

@@ -30,6 +30,10 @@ class Surroundings:
         moved = sum(kernel_bytes(unit, builder) for unit in units)
         return cls(working_set(weight_bytes(model)), distance(KERNELS_BETWEEN * moved // max(1, len(units))))
 
+    def copies(self, weight_bytes: int) -> int:
+        """How many copies of a kernel with weights of so many bytes read about as many as the model does."""
+        return max(1, round(self.weights / weight_bytes))
+
     def __str__(self) -> str:
         return f"working set {_mebibytes(self.weights)}, buffers {_mebibytes(self.buffers)} apart"
 

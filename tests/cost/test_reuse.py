@@ -8,7 +8,7 @@ from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable
 from taso_opt.cost.measure import READ_DISTANCES, read_key
-from taso_opt.cost.reuse import Read, ReadTimes, excess_seconds, reuse_distances
+from taso_opt.cost.reuse import Read, Reading, ReadTimes, excess_seconds, reuse_distances
 from taso_opt.cost.surroundings import Surroundings
 from taso_opt.onnx_io import read_model
 from taso_opt.spec import load_specs
@@ -49,20 +49,37 @@ def test_times_grow_with_the_distance_and_stay_the_same_beyond_the_ends():
     assert TIMES.per_byte(1 << 30) == TIMES.per_byte(1 << 24) == pytest.approx(3e-6)  # never less than nearer by
 
 
+def each(text, size, reach, seconds=1000.0):
+    """A kernel of so many seconds for each letter, measured with so many bytes from one read to the next."""
+    return [Reading([read], seconds, reach) for read in reads(text, size)]
+
+
 def test_what_is_read_from_the_usual_distance_costs_nothing_more_and_measures_nothing():
     def unknown():
         raise AssertionError("nobody should ask")
 
-    assert excess_seconds(reads("ab", 1 << 20), 2 << 20, BOUNDS, unknown) == 0.0
-    assert excess_seconds(reads("ab", 1 << 10), 1 << 20, BOUNDS, unknown) == 0.0
-    assert excess_seconds(reads("abcdabcd", 1 << 25), 1 << 24, BOUNDS, unknown) == 0.0
+    assert excess_seconds(each("ab", 1 << 20, 2 << 20), BOUNDS, unknown) == 0.0
+    assert excess_seconds(each("ab", 1 << 10, 1 << 20), BOUNDS, unknown) == 0.0
+    assert excess_seconds(each("ab", 1 << 10, 1 << 12), BOUNDS, unknown) == 0.0
+    assert excess_seconds(each("abcdabcd", 1 << 25, 1 << 25), BOUNDS, unknown) == 0.0
 
 
 def test_what_is_read_from_farther_away_costs_more_and_from_nearer_by_less():
-    one = reads("a", 1 << 20)
-    assert excess_seconds(one, 2 << 20, BOUNDS, lambda: TIMES) == pytest.approx((1 << 20) * -1e-6)
-    four = reads("abcd", 1 << 20)
-    assert excess_seconds(four, 2 << 20, BOUNDS, lambda: TIMES) == pytest.approx((1 << 22) * 1e-6)
+    one, four = each("a", 1 << 20, 2 << 20), each("abcd", 1 << 20, 2 << 20)
+    assert excess_seconds(one, BOUNDS, lambda: TIMES) == pytest.approx((1 << 20) * -1e-6)
+    assert excess_seconds(four, BOUNDS, lambda: TIMES) == pytest.approx((1 << 22) * 1e-6)
+
+
+def test_a_kernel_gets_no_shorter_than_if_it_did_nothing_but_read():
+    short = each("a", 1 << 20, 2 << 20, seconds=1.0)
+    assert excess_seconds(short, BOUNDS, lambda: TIMES) == pytest.approx(-0.5)
+    together = each("aa", 1 << 20, 2 << 20, seconds=1.0)
+    assert excess_seconds(together, BOUNDS, lambda: TIMES) == pytest.approx(-1.0)
+
+
+def test_weights_larger_than_the_working_set_are_measured_as_far_away_as_they_are_large():
+    surroundings = Surroundings(32 << 20)
+    assert [surroundings.copies(mebibytes << 20) for mebibytes in (1, 12, 18, 24, 40)] == [32, 3, 2, 1, 1]
 
 
 class DearFromAfar:
