@@ -56,7 +56,11 @@ class Unit:
     @property
     def has_convolution(self) -> bool:
         """Whether one of the operators is a convolution."""
-        return any(isinstance(member, Apply) and member.operator == "Conv" for member in self.members)
+        return self.computes("Conv")
+
+    def computes(self, operator: str) -> bool:
+        """Whether one of the members applies an operator."""
+        return any(isinstance(member, Apply) and member.operator == operator for member in self.members)
 
 
 def operands(unit: Unit) -> list[Term]:

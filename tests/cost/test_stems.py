@@ -62,10 +62,34 @@ def test_a_convolution_is_measured_with_all_that_it_grows_from(op, finder):
     assert all(0 < one.most_s < 1e-4 for one in stems.grown)
 
 
-def test_what_is_no_convolution_is_measured_alone(op, finder):
-    product = op.Relu(op.MatMul(tensor(Var, "x", 512, 512), tensor(Const, "w", 512, 512)))
-    units = finder.units([product])
+def product(op, rows):
+    return op.MatMul(tensor(Var, "x", rows, 512), tensor(Const, "w", 512, 512))
+
+
+def test_a_product_of_which_arithmetic_takes_the_time_is_measured_with_all_that_it_grows_from(op, finder):
+    units = finder.units([op.Tanh(op.Add(product(op, 512), tensor(Var, "y", 512, 512)))])
+    expected = [op.Add(product(op, 512), tensor(Var, "y", 512, 512)), product(op, 512)]
+    assert keys(Stems(finder).with_stems(units)) == [units[0].key, *(unit_of(finder, term).key for term in expected)]
+
+
+@pytest.mark.parametrize("spell", [lambda op: op.Relu(product(op, 1)), lambda op: op.Tanh(tensor(Var, "x", 512, 512))])
+def test_what_waits_for_its_weights_or_computes_no_products_is_measured_alone(op, finder, spell):
+    units = finder.units([spell(op)])
     assert keys(Stems(finder).with_stems(units)) == keys(units)
+
+
+def test_a_product_that_was_measured_longer_than_what_grows_from_it_is_no_longer_unless_by_far(op, finder):
+    plain, whole = (unit_of(finder, one) for one in (product(op, 512), op.Tanh(op.Add(product(op, 512), image(op)))))
+    stems = Stems(finder)
+    (_, summed, _) = stems.with_stems([whole])
+    near = consistent(costs((whole.key, 5.8e-4), (summed.key, 5.6e-4), (plain.key, 6.6e-4)), stems.grown, {}, {})
+    assert [entry.seconds for entry in near] == pytest.approx([6.1e-4, 6.1e-4, 6.1e-4])
+    apart = costs((whole.key, 5.8e-4), (summed.key, 5.6e-4), (plain.key, 9e-4))
+    assert consistent(apart, stems.grown, {}, {}) == apart
+
+
+def image(op):
+    return tensor(Var, "y", 512, 512)
 
 
 def test_an_activation_that_takes_long_or_an_operand_that_is_read_has_no_upper_bound(op, finder):
