@@ -13,16 +13,8 @@ from taso_opt.core.term import Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.clock import Clock
-from taso_opt.search.neighbourhood import (
-    Expired,
-    Move,
-    Neighbourhood,
-    free_moves,
-    live_operators,
-    moves_from,
-    rising_move,
-    widening_moves,
-)
+from taso_opt.search.moves import Move, free_moves, moves_from, rising_move, widening_moves
+from taso_opt.search.neighbourhood import Expired, Neighbourhood, live_operators
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.prices import Prices

@@ -24,9 +24,16 @@ MANY_MORE = 4
 OnlyConsumer = Callable[[Term], Term | None]
 """The one term that uses a term, None where several do."""
 
+IsHopeless = Callable[[tuple[int, ...]], bool]
+"""Whether rules, one after the other, lead to no gain."""
+
 
 def folding_sequences(
-    terms: Iterable[Term], only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter
+    terms: Iterable[Term],
+    only_consumer: OnlyConsumer,
+    sums: Sums,
+    rewriter: Rewriter,
+    is_hopeless: IsHopeless = lambda rules: False,
 ) -> Iterator[Sequence]:
     """The sequences that begin at each of some terms.
 
@@ -34,14 +41,14 @@ def folding_sequences(
     at the replaced term, at its only consumer, or at the longer sum that it is an operand of, and takes nothing apart.
     Weights that are only prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them
     up or where the same is done to them again. Of what the same rules do from one place, as with each pair of the
-    operands of a sum, the first few are enough.
+    operands of a sum, the first few are enough. Rules that are hopeless one after the other are not followed.
     """
     for term in terms:
         found: Counter[tuple[int, ...]] = Counter()
-        for sequence in _from_place(term, only_consumer, sums, rewriter):
+        for sequence in _from_place(term, only_consumer, sums, rewriter, is_hopeless):
             rules = rules_of(sequence[0])
             found[rules] += 1
-            if found[rules] <= SEQUENCES_ALIKE:
+            if found[rules] <= SEQUENCES_ALIKE and not is_hopeless(rules):
                 yield sequence
 
 
@@ -58,14 +65,18 @@ def laid_bare(terms: Iterable[Term], only_consumer: OnlyConsumer, sums: Sums, re
                     yield from below or _taken_beside(term, step, only_consumer(term), sums, rewriter)
 
 
-def _from_place(term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
+def _from_place(
+    term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter, is_hopeless: IsHopeless
+) -> Iterator[Sequence]:
     for step in rewriter.rewrites(term):
+        if is_hopeless(rules_of((step,))):
+            continue
         if rewriter.prepares_weights(step.replacements[0][1]):
             yield from _prepared(term, step, only_consumer(term), sums, rewriter)
         elif rewriter.folded(step):
             taken_in = list(_taken_in(term, step, rewriter)) if rewriter.is_defined(term) else []
             if taken_in or not _only_respells(step, rewriter):
-                yield from taken_in or _continued(term, step, only_consumer, sums, rewriter)
+                yield from taken_in or _continued(term, step, only_consumer, sums, rewriter, is_hopeless)
 
 
 def _only_respells(step: Step, rewriter: Rewriter) -> bool:
@@ -138,7 +149,12 @@ def _takes_apart(step: Step) -> bool:
 
 
 def _continued(
-    term: Term, first: Step, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter
+    term: Term,
+    first: Step,
+    only_consumer: OnlyConsumer,
+    sums: Sums,
+    rewriter: Rewriter,
+    is_hopeless: IsHopeless,
 ) -> Iterator[Sequence]:
     reached = {first.replacements[0][1]}
     frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]
@@ -157,7 +173,7 @@ def _continued(
             following += [(step.replacements[0][0], step.replacements[0][1], (*steps, step)) for step in joined]
         frontier = []
         for root, current, steps in following:
-            if current in reached or len(reached) > SEQUENCE_BREADTH:
+            if current in reached or len(reached) > SEQUENCE_BREADTH or is_hopeless(rules_of(steps)):
                 continue
             reached.add(current)
             frontier.append((root, current, steps))

@@ -7,7 +7,8 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, operator_count, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.neighbourhood import Neighbourhood, moves_from
+from taso_opt.search.moves import moves_from
+from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule

@@ -8,7 +8,8 @@ from taso_opt.cost import Layouts
 from taso_opt.onnx_io import PLAIN
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.neighbourhood import Neighbourhood, moves_from, widening_moves
+from taso_opt.search.moves import moves_from, widening_moves
+from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
 from taso_opt.search.prices import Prices
 from taso_opt.search.widening import widenings
