@@ -14,7 +14,7 @@ from dataclasses import replace
 from taso_opt.cost.layout import split_form
 from taso_opt.cost.table import CostEntry, CostTable
 
-TIME = " #"
+TIME = " measurement "
 """What stands before the number of a measurement, from the second on."""
 
 

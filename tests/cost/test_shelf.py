@@ -37,6 +37,17 @@ def test_each_measurement_of_a_unit_is_found_by_its_number_and_by_where_it_ran(t
     assert Shelf(table, "elsewhere").take("Relu(x)", False, 1) is None
 
 
+def test_the_key_of_a_unit_with_several_results_is_not_taken_for_a_number(table):
+    op = load_specs().builder()
+    x = tensor(Var, "x", 8, 8)
+    centred = op.Sub(x, op.ReduceMean(x, axes=(-1,)))
+    outputs = [op.Mul(centred, centred), centred]
+    measurer = Wavering()
+    cost = CostModel(op, table, measurer, opset=17).cost(outputs)
+    assert any(" #" in entry.unit for entry in table.entries())
+    assert CostModel(op, table, measurer, opset=17).cost(outputs) == cost
+
+
 class Wavering:
     """Finds every unit a little cheaper than the one before, runs none on plain values, and counts what it is asked."""
 
