@@ -29,6 +29,9 @@ MOST_ADDED = 64 << 20
 LEAST_PREDICTED_GAIN = 0.01
 """A plan that promises less latency is not worth measuring: neither prediction nor measurement is that exact."""
 
+SAME_COST = 0.001
+"""Plans whose costs differ by a smaller share differ by nothing that a measurement would show."""
+
 LEAST_COUNTED_GAIN = 0.001
 """What is counted is exact, but for less of it nobody wants another file."""
 
@@ -90,7 +93,7 @@ class Costs:
 
 
 def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
-    """The plans that promise enough to be measured whole, as many as the model is light.
+    """The plans that promise enough to be measured whole, as many as the model is light; of those alike the first.
 
     Where passes have cleaned the model up, what they made is measured too, as the plan without steps.
     """
@@ -99,8 +102,9 @@ def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
     most = MOST_FINALISTS if weight_bytes(job.model) < LIGHT_BYTES else FINALISTS
     chosen: dict[tuple[Term, ...], Plan] = {}
     for plan in found:
-        if plan.cost < worthwhile and len(chosen) < most and _is_allowed(job, plan, costs):
-            chosen.setdefault(plan.outputs, plan)
+        is_new = all(plan.cost > (1 + SAME_COST) * other.cost for other in chosen.values())
+        if plan.cost < worthwhile and is_new and len(chosen) < most and _is_allowed(job, plan, costs):
+            chosen[plan.outputs] = plan
     return [*chosen.values(), *(found.plans[-1:] if job.passes else ())]
 
 

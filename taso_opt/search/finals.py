@@ -32,8 +32,9 @@ ROUND_ERROR = 0.1
 HEAT_BYTES = 1 << 30
 """Of weights that the sessions of a heat may hold at once; candidates beyond that are left to their prediction."""
 
-FINAL_LIMIT_S = 8.0
-"""Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of."""
+FINAL_LIMIT_S, CHAMPION_LIMIT_S = 8.0, 4.0
+"""Of the measurement alone; a slow model gets fewer rounds in it, and so a wider interval to stay clear of. A champion
+has been measured before."""
 
 UNDECIDED_GAIN = 1.01
 LONG_ROUNDS, LONG_RECREATIONS, LONG_LIMIT_S = 60, 10, 24.0
@@ -176,7 +177,8 @@ def hold_finals(
         if objections:
             dropped.append(objections[0])
             continue
-        latency, won = _final(process, original, candidate, trial, _judges(standard, number, champion), heard)
+        limit_s = FINAL_LIMIT_S if champion is None else CHAMPION_LIMIT_S
+        latency, won = _final(process, original, candidate, trial, limit_s, _judges(standard, number, champion), heard)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
@@ -211,13 +213,14 @@ def _final(
     original: Model,
     candidate: Model,
     trial: Trial,
+    limit_s: float,
     judges: tuple[Judge, Judge],
     heard: Callable[[str], None],
 ) -> tuple[LatencyComparison, bool]:
     """The candidate in turns with the original, for longer where noise may explain that it is ahead; whether it won."""
     judge, is_open = judges
     heard("timing this candidate in turns with the original")
-    request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=FINAL_LIMIT_S)
+    request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=limit_s)
     latency, won = _judged(process, request, judge)
     (found,) = latency.candidates
     if won or isinstance(found, Failed) or not is_open(latency, found):
