@@ -10,7 +10,7 @@ import time
 
 from taso_opt.cost import Cut
 
-PATIENCE = 2
+OVERTIME = 2
 """How many times the seconds it is asked about a clock that repeats itself may let pass: it may be asked elsewhere."""
 
 
@@ -47,4 +47,4 @@ class Clock:
 
     def _repeated(self, cut: Cut, seconds: float) -> bool:
         """The answer of then; yes to what was not asked then and to what takes far too long."""
-        return self._asked in cut.past or self._asked > cut.asked or self.seconds > PATIENCE * seconds
+        return self._asked in cut.past or self._asked > cut.asked or self.seconds > OVERTIME * seconds
