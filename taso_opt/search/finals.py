@@ -177,8 +177,7 @@ def hold_finals(
         if objections:
             dropped.append(objections[0])
             continue
-        limit_s = FINAL_LIMIT_S if champion is None else CHAMPION_LIMIT_S
-        latency, won = _final(process, original, candidate, trial, limit_s, _judges(standard, number, champion), heard)
+        latency, won = _final(process, original, candidate, trial, _terms(standard, number, champion), heard)
         (found,) = latency.candidates
         if isinstance(found, Failed):
             dropped.append(found.reason)
@@ -213,27 +212,35 @@ def _final(
     original: Model,
     candidate: Model,
     trial: Trial,
-    limit_s: float,
-    judges: tuple[Judge, Judge],
+    terms: _Terms,
     heard: Callable[[str], None],
 ) -> tuple[LatencyComparison, bool]:
     """The candidate in turns with the original, for longer where noise may explain that it is ahead; whether it won."""
-    judge, is_open = judges
     heard("timing this candidate in turns with the original")
-    request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=limit_s)
-    latency, won = _judged(process, request, judge)
+    request = CompareLatency(original, (candidate,), trial.timing, trial.settings, time_limit_s=terms.limit_s)
+    latency, won = _judged(process, request, terms.has_won)
     (found,) = latency.candidates
-    if won or isinstance(found, Failed) or not is_open(latency, found):
+    if won or isinstance(found, Failed) or not terms.is_open(latency, found):
         return latency, won
     heard("timing it once more for longer, since noise may explain the gain")
     longer = replace(request, rounds=LONG_ROUNDS, recreations=LONG_RECREATIONS, time_limit_s=trial.patience_s)
-    return _judged(process, longer, judge)
+    return _judged(process, longer, terms.has_won)
 
 
-def _judges(standard: Standard, number: int, champion: int | None) -> tuple[Judge, Judge]:
-    """What tells whether a candidate has won, and whether it may yet where it has not."""
-    has_won = partial(standard.is_met, number) if champion is None else standard.keeps
-    return has_won, partial(standard.is_open, number)
+@dataclass(frozen=True)
+class _Terms:
+    """On what terms a candidate is timed: what tells whether it has won, and whether it may yet, and for how long."""
+
+    has_won: Judge
+    is_open: Judge
+    limit_s: float
+
+
+def _terms(standard: Standard, number: int, champion: int | None) -> _Terms:
+    is_open = partial(standard.is_open, number)
+    if champion is None:
+        return _Terms(partial(standard.is_met, number), is_open, FINAL_LIMIT_S)
+    return _Terms(standard.keeps, is_open, CHAMPION_LIMIT_S)
 
 
 def _judged(process: RuntimeProcess, request: CompareLatency, judge: Judge) -> tuple[LatencyComparison, bool]:
