@@ -164,8 +164,7 @@ def respell(path: Path, output: Path) -> bool:
         return fold_constant(builder, term, lambda leaf: model.constant(leaf.name))
 
     patch = Patch(dataclasses.replace(model, origin=kept), builder, model.graph.outputs, fold)
-    patch.build()
-    save_atomically(patch.applied(), output, original=path)
+    save_atomically(patch.model(), output, original=path)
     return len(kept) < len(model.origin)
 
 

@@ -24,7 +24,7 @@ Fold = Callable[[Term], Array]
 
 
 class Patch:
-    """A rewritten graph under construction; `build` makes its parts, `applied` puts them into a copy of the model."""
+    """A rewritten graph under construction; `model` makes its parts and puts them into a copy of the original."""
 
     def __init__(self, model: Model, builder: Builder, outputs: Sequence[Term], fold: Fold) -> None:
         self._model, self._builder, self._outputs, self._fold = model, builder, outputs, fold
@@ -38,21 +38,9 @@ class Patch:
         self._constants: dict[str, Term | Array] = {}
         self._nodes: list[NodeProto] = []
 
-    def build(self) -> None:
-        """Choose the names of the terms and emit them."""
-        # 1. Names: outputs keep theirs, then whatever the original called a value.
-        aliases = self._name_outputs()
-        for term in self._arrangement.terms:
-            self._name(term)
-        # 2. Nodes.
-        emitted: set[int] = set()
-        for term in self._arrangement.terms:
-            self._emit(term, emitted)
-        for output, term in aliases:
-            self._nodes.append(helper.make_node("Identity", [self._names[term]], [output], name=next(self._fresh)))
-
-    def applied(self) -> ModelProto:
+    def model(self) -> ModelProto:
         """The model with the nodes and constants in place of those of the original, without what is no longer used."""
+        self._build()
         used = {name for node in self._nodes for name in (*node.input, *captured_names(node))}
         used |= {value.name for value in (*self._graph.input, *self._graph.output)}
         result = self._kept(used)
@@ -65,6 +53,19 @@ class Patch:
         if result.ir_version >= FIRST_IR_WITH_DEFAULTS:
             graph.initializer.extend(new)
         return result
+
+    def _build(self) -> None:
+        """Choose the names of the terms and emit them."""
+        # 1. Names: outputs keep theirs, then whatever the original called a value.
+        aliases = self._name_outputs()
+        for term in self._arrangement.terms:
+            self._name(term)
+        # 2. Nodes.
+        emitted: set[int] = set()
+        for term in self._arrangement.terms:
+            self._emit(term, emitted)
+        for output, term in aliases:
+            self._nodes.append(helper.make_node("Identity", [self._names[term]], [output], name=next(self._fresh)))
 
     def _kept(self, used: set[str]) -> ModelProto:
         """A copy of the model without nodes, and without what none of the new ones uses.

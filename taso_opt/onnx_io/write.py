@@ -36,8 +36,7 @@ def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold
         assert maker.types(new) == model.builder.types(old), f"an output changed its type to {maker.types(new)}"
     folded = model.folded if builder is None else Folded(maker, model.constant)
     patch = Patch(model, maker, graph.outputs, fold or folded)
-    patch.build()
-    result = patch.applied()
+    result = patch.model()
     check_fidelity(model.proto, result)
     reason = defect(result, model.path.parent)
     assert not reason, f"the written model is not valid: {reason}"

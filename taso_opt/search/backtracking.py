@@ -21,7 +21,7 @@ from taso_opt.search.prices import Prices
 from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002
-"""Improvements of a smaller share are below what measurements tell apart."""
+"""Changes of a smaller share are below what measurements tell apart."""
 
 DETOUR = 0.02
 """By which share of its cost a graph stands further behind for each step that led to nothing better.
@@ -45,9 +45,10 @@ MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
 """At most and at least how many of the joint moves from the start are built at once, those that promise most, and how
 many operators the graphs may have together."""
 
-DESCENT_PATIENCE, DESCENT_WORK = 4, 5000
-"""After how many graphs without anything better a descent from such a graph ends that the search has left behind, and
-after how much work, as patience counts it, the last of them begins."""
+DESCENT_PATIENCE, DESCENT_WORK, DESCENTS_WORK = 4, 5000, 7500
+"""After how many graphs, or how much work as patience counts it, without anything better a descent ends from such a
+graph that the search has left behind; and after how much work the last of them begins. That is more than one takes that
+finds nothing, but for graphs of thousands of operators: of two RepVGG networks the second gains."""
 
 MOST_SETTLING = 8
 """Of how many moves the start of a search consists that cost nothing."""
@@ -132,7 +133,7 @@ class BacktrackingSearch:
             free = free_moves(here, self._rewriter, prices.of, prices.keeps_work, expired)
             best = max(free, key=lambda move: move.saved, default=None)
             settled = None if best is None else self._built(plan, best)
-            if settled is None or settled.cost > plan.cost or expired():
+            if settled is None or settled.cost > plan.cost * (1 + MEANINGFUL_GAIN) or expired():
                 break
             plan = settled
         return plan
@@ -165,8 +166,8 @@ class BacktrackingSearch:
         of all time steps are stacked leave no parts of parts.
         """
         steps = {plan.outputs: plan for plan in self._first_steps if plan.outputs not in self._expanded}
-        left = sorted((plan for plan in steps.values() if kept.is_cheaper(plan)), key=lambda plan: plan.cost)
-        reason, end = patience.reason, patience.worked + DESCENT_WORK
+        left = sorted((plan for plan in steps.values() if kept.is_cheaper(plan)), key=self._rank)
+        reason, end = patience.reason, patience.worked + DESCENTS_WORK
         for plan in left:
             if patience.worked >= end:
                 break
@@ -239,10 +240,13 @@ class BacktrackingSearch:
         """How many operators are computed when a model runs."""
         return live_operators(postorder(outputs), self._rewriter.is_constant)
 
+    def _rank(self, plan: Plan) -> float:
+        return _place(plan.cost, self._operators(plan.outputs))
+
     def _push(
         self, predicted: float, operators: int, plan: Plan, move: Move | None, detour: float, pardoned: float = 0.0
     ) -> None:
-        place = (predicted - pardoned) * (1 + DETOUR * detour) * operators**FEWER
+        place = _place(predicted - pardoned, operators) * (1 + DETOUR * detour)
         heapq.heappush(self._queue, (place, next(self._order), predicted, detour, plan, move))
 
     def _take(self, parent: Plan, move: Move | None) -> Plan | None:
@@ -266,6 +270,11 @@ class BacktrackingSearch:
         if move.change >= 0:  # what the noise of costs gave a move that promises nothing must not be credited to it
             cost = max(cost, parent.cost)
         return Plan(outputs, cost, (*parent.steps, *move.steps))
+
+
+def _place(cost: float, operators: int) -> float:
+    """By what graphs come one after the other."""
+    return float(cost * operators**FEWER)
 
 
 def _lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -> Iterator[tuple[Move, float, float]]:

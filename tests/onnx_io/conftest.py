@@ -89,8 +89,7 @@ def respelled():
         kept = {term: origin for term, origin in model.origin.items() if _is_opaque_or_leaf(term) or not forget(term)}
         reduced = dataclasses.replace(model, origin=kept)
         patch = Patch(reduced, model.builder, model.graph.outputs, model.folded)
-        patch.build()
-        result = patch.applied()
+        result = patch.model()
         onnx.checker.check_model(result)
         return result
 

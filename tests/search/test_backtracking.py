@@ -9,7 +9,7 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.moves import moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
-from taso_opt.search.plan import SearchLimits
+from taso_opt.search.plan import Patience, Plan, SearchLimits, Shortlist
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
@@ -116,6 +116,43 @@ def test_what_gains_less_at_once_is_followed_in_the_end(budget, ends_in, stopped
     found = BacktrackingSearch(*space, SearchLimits(budget=budget)).run(outputs)
     assert [output.operator for output in found.plans[0].outputs] == [ends_in] * 2
     assert found.stopped_by == stopped_by
+
+
+class RoundingUp(FakeCost):
+    """Only Tanh costs anything, and a graph without Neg a little more than that, as a sum in another order may."""
+
+    def cost(self, outputs, boundary=()):
+        there = {unit.operator for unit in self.units(outputs, boundary)}
+        return super().cost(outputs, boundary) * (1.0 if "Neg" in there else 1 + 1e-15)
+
+    def known(self, unit):
+        return 0.7 if unit.operator == "Tanh" else 0.0
+
+
+def test_what_costs_nothing_is_done_first_though_sums_are_rounded():
+    op = load_specs().builder()
+    rewriter = Rewriter(op, RuleSet((parse_rule("Neg(Neg(x)) = x where x[*any_x]", op),)))
+    cost, outputs = RoundingUp(op), (op.Tanh(op.Neg(op.Neg(tensor(Var, "x", 4)))),)
+    original = Plan(outputs, cost.cost(outputs))
+    finder = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits())
+    settled = finder._settled(original, lambda: False)
+    assert settled.cost > original.cost
+    assert settled.outputs == (op.Tanh(tensor(Var, "x", 4)),)
+
+
+def test_of_what_was_left_behind_at_about_one_cost_the_graph_with_fewer_operators_is_followed_first(monkeypatch):
+    op = load_specs().builder()
+    chains, term = [], tensor(Var, "x", 4)
+    for _ in range(8):
+        term = op.Tanh(term)
+        chains.append((term,))
+    finder = BacktrackingSearch(op, Rewriter(op, RuleSet(())), FakeCost(op), lambda term: True, 1.05, SearchLimits())
+    many, few, dear = Plan(chains[7], 1.0), Plan(chains[1], 1.02), Plan(chains[0], 1.9)
+    finder._first_steps = [dear, many, few]
+    followed = []
+    monkeypatch.setattr(finder, "_explore", lambda start, patience, kept, heard: followed.append(kept.best))
+    finder._descend(Patience(SearchLimits()), Shortlist(Plan(chains[7], 2.0)), lambda best, expanded: None)
+    assert followed == [few, many, dear]
 
 
 def test_moves_that_there_is_no_time_to_find_are_left_out():
