@@ -29,8 +29,9 @@ from taso_opt.runtime.sampling import (
 from taso_opt.runtime.settings import RunSettings
 
 ORIGINAL, CONTROL, FIRST_CANDIDATE = 0, 1, 2
-FEWEST_RECREATIONS, CREATING_SHARE = 3, 0.5
-"""How many recreations there are at least, time allowing, and what share of the time they may take beyond that."""
+LEAST_RECREATIONS, FEWEST_RECREATIONS, CREATING_SHARE = 2, 3, 0.5
+"""How many recreations there are in any case, where so many are wanted, since one alone says nothing of its noise; how
+many there are at least, time allowing; and what share of the time they may take beyond that."""
 
 Samples = NDArray[np.float64]
 
@@ -50,9 +51,9 @@ class _Contest:
 
 
 def compare_latency(request: CompareLatency) -> LatencyComparison:
-    """Measure until the rounds are done or the time is up, at least one round; raises RuntimeFailure for the original.
+    """Measure until the rounds are done or the time is up, at least one round of each of two recreations.
 
-    A candidate that does not load or run becomes Failed and the others go on.
+    Raises RuntimeFailure for the original. A candidate that does not load or run becomes Failed and the others go on.
     """
     started = time.perf_counter()
     generator = np.random.default_rng(request.settings.seed)
@@ -61,7 +62,7 @@ def compare_latency(request: CompareLatency) -> LatencyComparison:
     while len(contest.recreations) < recreations:
         left = recreations - len(contest.recreations)
         share_s = (started + request.time_limit_s - time.perf_counter()) / left
-        if contest.recreations and share_s <= 0:
+        if len(contest.recreations) >= LEAST_RECREATIONS and share_s <= 0:
             break
         created_s = _recreate(contest, request, generator, math.ceil((request.rounds - contest.rounds) / left), share_s)
         affordable = int(CREATING_SHARE * request.time_limit_s / max(created_s, 1e-9))

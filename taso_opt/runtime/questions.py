@@ -105,7 +105,7 @@ def compare_latency(process: RuntimeProcess, request: CompareLatency, grace_s: f
     """Candidates against the original with an A/A control (see requests.CompareLatency and results).
 
     The measurement stops by itself at the request's time limit; the child is ended `grace_s` seconds later, which
-    leaves room for loading large models and for the one round that is always done.
+    leaves room for loading large models and for the rounds that are always done.
     """
     return cast(LatencyComparison, process.request(request, request.time_limit_s + grace_s))
 

@@ -46,7 +46,7 @@ Where the trial's time is nearly up it is shorter, but never shorter than the fi
 Judge = Callable[[LatencyComparison, Contestant], bool]
 
 GRACE_S = 120.0
-"""For loading models and for the one round that is always run, beyond these limits."""
+"""For loading models and for the rounds that are always run, beyond these limits."""
 
 
 @dataclass(frozen=True)

@@ -76,11 +76,19 @@ def test_an_original_that_does_not_load_is_an_error(shared_process, unary):
         compare_latency(shared_process, CompareLatency(b"junk", (unary("Relu"),)))
 
 
-def test_a_time_limit_that_is_already_over_leaves_one_round(shared_process, unary):
+def test_a_time_limit_that_is_already_over_leaves_a_round_of_two_recreations(shared_process, unary):
     model = unary("Relu")
     result = compare_latency(shared_process, CompareLatency(model, (model,), time_limit_s=0.0))
+    assert (result.rounds, result.recreations) == (2, 2)
+    assert result.original.cpu.samples == 2
+    found = result.speedup(result.candidates[0])
+    assert found.low < found.value < found.high, "one round alone would say nothing of its noise"
+
+
+def test_where_one_recreation_is_wanted_there_is_one(shared_process, unary):
+    model = unary("Relu")
+    result = compare_latency(shared_process, CompareLatency(model, (model,), recreations=1, time_limit_s=0.0))
     assert (result.rounds, result.recreations) == (1, 1)
-    assert result.original.cpu.samples == 1
 
 
 def test_rounds_are_spread_over_all_recreations(shared_process, unary):
