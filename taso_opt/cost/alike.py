@@ -19,10 +19,9 @@ LAYOUTS = (PLAIN, BLOCKED)
 
 
 class _Own(NamedTuple):
-    """A term apart from its operands: as a part of something, and as an operand that is not looked into."""
+    """A term apart from its operands, as a part of something."""
 
-    inside: int
-    outside: int
+    number: int
     is_seed: bool
     commutes: bool
 
@@ -33,7 +32,8 @@ class PartNumbers:
     def __init__(self, finder: UnitFinder) -> None:
         self._finder = finder
         self._numbers: dict[Any, int] = {}
-        self._known: dict[Term, _Own] = {}
+        self._inside: dict[Term, _Own] = {}
+        self._outside: dict[Term, int] = {}
 
     def number(self, outputs: Sequence[Term], boundary: Collection[Term], around: Around) -> int:
         """The number of what the outputs need, down to the boundary, where this is around it."""
@@ -47,17 +47,17 @@ class PartNumbers:
             if term in place:
                 stack.pop()
                 continue
-            own = self._known.get(term) or self._own(term)
             if term in boundary or self._finder.is_constant(term):
                 ends.append(term)
-                look.append(own.outside)
+                look.append(self._outside.get(term) or self._operand(term))
             else:
+                own = self._inside.get(term) or self._own(term)
                 below = self._ordered(term) if own.commutes else term.children
                 missing = [child for child in below if child not in place]
                 if missing:
                     stack.extend(reversed(missing))
                     continue
-                look += own.inside, *map(place.__getitem__, below)
+                look += own.number, *map(place.__getitem__, below)
                 has_seeds, has_inputs = has_seeds or own.is_seed, has_inputs or not below
             place[stack.pop()] = len(place)
         look += map(place.__getitem__, outputs)
@@ -69,18 +69,24 @@ class PartNumbers:
 
     def _own(self, term: Term) -> _Own:
         """What is known of a term by itself."""
-        finder, types = self._finder, self._finder.builder.types(term)
-        operator = finder.builder.operator(term) if isinstance(term, Apply) else None
-        is_seed = has_seed((term,))
-        inside = self._numbered((*_what(term), types, is_seed))
-        outside = self._numbered((finder.is_constant(term), isinstance(term, Const), finder.number(term), types))
-        commutes = operator is not None and operator.commutative
-        known = self._known[term] = _Own(inside, outside, is_seed, commutes)
+        builder = self._finder.builder
+        operator = builder.operator(term) if isinstance(term, Apply) else None
+        is_seed, commutes = has_seed((term,)), operator is not None and operator.commutative
+        number = self._numbered((*_what(term), builder.types(term), is_seed))
+        known = self._inside[term] = _Own(number, is_seed, commutes)
+        return known
+
+    def _operand(self, term: Term) -> int:
+        """The number of a term as an operand that is not looked into."""
+        finder = self._finder
+        is_constant, types = finder.is_constant(term), finder.builder.types(term)
+        look = is_constant, isinstance(term, Const), finder.number(term), types
+        known = self._outside[term] = self._numbered(look)
         return known
 
     def _ordered(self, term: Term) -> Sequence[Term]:
         """The operands of a commutative operator in an order that does not depend on their names, as far as it goes."""
-        return sorted(term.children, key=lambda child: (self._known.get(child) or self._own(child)).inside)
+        return sorted(term.children, key=lambda child: (self._inside.get(child) or self._own(child)).number)
 
     def _surroundings(self, ends: Sequence[Term], outputs: Sequence[Term], around: Around) -> list[Any]:
         """The layouts in which there are operands, and in which results are wanted."""
@@ -98,7 +104,7 @@ class PartNumbers:
         return [max(depth - base, 0) for depth, _ in depths]
 
     def _numbered(self, look: tuple[Any, ...]) -> int:
-        return self._numbers.setdefault(look, len(self._numbers))
+        return self._numbers.setdefault(look, len(self._numbers) + 1)
 
 
 def _what(term: Term) -> tuple[Any, ...]:

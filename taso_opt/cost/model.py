@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term, postorder
@@ -33,6 +33,9 @@ from taso_opt.spec.builder import Builder
 
 MOST_AGAIN = 48
 """Kernels that are measured a second time at once."""
+
+MOST_GRAPHS = 8
+"""Whose units are kept: a graph is asked for its cost, and then for its layouts."""
 
 DISTURBED = 1.2
 """Two times of one kernel that differ by more are not both its own: something has disturbed the longer one."""
@@ -65,6 +68,7 @@ class CostModel:
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self.finder = UnitFinder(builder, value_of)
         self._parts, self._stems, self._guesses = PartNumbers(self.finder), Stems(self.finder), Guesses(builder)
+        self._whole_units = lru_cache(MOST_GRAPHS)(self.finder.units)
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
@@ -95,7 +99,7 @@ class CostModel:
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
         """What the runtime executes together of the terms that the outputs need, down to the boundary."""
-        return self.finder.units(outputs, boundary)
+        return self.finder.units(outputs, boundary) if boundary else self._whole_units(tuple(outputs))
 
     def likeness(self, outputs: Sequence[Term], boundary: Collection[Term], around: Around) -> int:
         """A number for what the outputs need: where it is the same, units and kernels have the same costs."""

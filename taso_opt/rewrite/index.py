@@ -37,6 +37,10 @@ class RuleIndex(Generic[R]):
         self._found: dict[Outline, tuple[R, ...]] = {}
         self._outlines: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
 
+    def begins(self, term: Term) -> bool:
+        """Whether the pattern of some entry begins with the operator of the term."""
+        return (term.operator if isinstance(term, Apply) else "Item" if isinstance(term, Item) else "") in self._by_head
+
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries whose pattern may match the term, in the order given."""
         outline = self._outline(term, DEPTH)

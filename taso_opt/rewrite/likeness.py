@@ -7,7 +7,7 @@ a pattern fits depends on no more than that, unless it asks for one term at two 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from taso_opt.core.condition import ANY
 from taso_opt.core.term import Apply, Item, Term
@@ -52,6 +52,13 @@ class Likeness:
                 return None
 
 
+class _Fitting(NamedTuple, Generic[R]):
+    """The entries that may fit terms of one look, with what must be below each where looks do not tell all of that."""
+
+    entries: tuple[R, ...]
+    deeper: tuple[tuple[int, int], ...]
+
+
 class LikeIndex(Generic[R]):
     """A rule index that remembers which of its entries fit the terms of each look."""
 
@@ -66,18 +73,32 @@ class LikeIndex(Generic[R]):
         """`fits` tells whether the pattern of an entry fits a term."""
         self._index, self._pattern, self._fits = index, pattern, fits
         self._likeness, self._below = likeness, below
-        self._found: dict[int, tuple[tuple[R, tuple[int, int]], ...]] = {}
+        self._found: dict[int, _Fitting[R]] = {}
         self._asked: dict[int, tuple[int, int]] = {}
 
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries that fit the term, and those that have to be tried because looks do not tell."""
+        if not self._index.begins(term):
+            return ()
         number = self._likeness.number(term)
         found = self._found.get(number)
         if found is None:
-            entries = [(one, self._asks(one)) for one in self._index.candidates(term)]
-            found = tuple((one, asked) for one, asked in entries if asked != TOLD or self._fits(one, term))
-            self._found[number] = found
-        return tuple(one for one, asked in found if asked == TOLD or self._below.may_hold(asked, term))
+            found = self._found[number] = self._fitting(term)
+        if not found.deeper:
+            return found.entries
+        below = self._below.may_hold
+        return tuple(one for one, asked in zip(found.entries, found.deeper, strict=True) if below(asked, term))
+
+    def _fitting(self, term: Term) -> _Fitting[R]:
+        """What fits all terms that look like this one, as far as looks tell."""
+        entries = [(one, self._asks(one)) for one in self._index.candidates(term)]
+        fitting = [
+            (one, asked)
+            for one, asked in entries
+            if (self._fits(one, term) if asked == TOLD else asked[1] >= DEPTH or self._below.may_hold(asked, term))
+        ]
+        deeper = tuple(asked for _, asked in fitting) if any(asked[1] >= DEPTH for _, asked in fitting) else ()
+        return _Fitting(tuple(one for one, _ in fitting), deeper)
 
     def _asks(self, entry: R) -> tuple[int, int]:
         """What must be below a term for an entry to be tried; `TOLD` where looks tell whether it fits."""

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from taso_opt.core.term import Item, Term
 from taso_opt.rewrite.elements import Element, Entry, Found, fitting, joined, private_terms
+from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.likeness import LikeIndex
 from taso_opt.rewrite.pattern import CompiledRule, joined_axis
 from taso_opt.rewrite.views import FoundInViews, Views
@@ -24,7 +25,7 @@ class Merges:
         builder: Builder,
         is_constant: Callable[[Term], bool],
         views: Views,
-        seen: LikeIndex[Entry],
+        seen: RuleIndex[Entry],
         deep: LikeIndex[Entry],
         leaves: Sequence[Term] = (),
     ) -> None:

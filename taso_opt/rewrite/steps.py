@@ -98,10 +98,13 @@ class Rewriter:
 
         return LikeIndex(RuleIndex(entries, pattern), pattern, fits, self._likeness, self._below)
 
-    def _parted(self, entries: Sequence[Entry], pattern: Callable[[Entry], Pattern]) -> list[LikeIndex[Entry]]:
-        """The rules that see no more of a term than its view, and the others."""
-        parts = ([one for one in entries if is_seen_in_views(pattern(one)) == seen] for seen in (True, False))
-        return [self._index(part, pattern) for part in parts]
+    def _parted(
+        self, entries: Sequence[Entry], pattern: Callable[[Entry], Pattern]
+    ) -> tuple[RuleIndex[Entry], LikeIndex[Entry]]:
+        """The rules that see no more of a term than its view, and the others; each view is looked at once anyway."""
+        seen = [entry for entry in entries if is_seen_in_views(pattern(entry))]
+        deep = (entry for entry in entries if not is_seen_in_views(pattern(entry)))
+        return RuleIndex(seen, pattern), self._index(deep, pattern)
 
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only, so that it costs nothing at run time."""
@@ -231,7 +234,7 @@ class Rewriter:
             self._undone[term] = next(self._single_steps(term, self._undoing), None)
         return self._undone[term]
 
-    def _single_steps(self, term: Term, index: LikeIndex[Entry]) -> Iterator[Step]:
+    def _single_steps(self, term: Term, index: RuleIndex[Entry] | LikeIndex[Entry]) -> Iterator[Step]:
         seen = {term}
         for rule, matcher in index.candidates(term):
             for tried, binding in enumerate(matcher.match(rule.source, term)):

@@ -48,7 +48,11 @@ many operators the graphs may have together."""
 DESCENT_PATIENCE, DESCENT_WORK, DESCENTS_WORK = 4, 5000, 7500
 """After how many graphs, or how much work as patience counts it, without anything better a descent ends from such a
 graph that the search has left behind; and after how much work the last of them begins. That is more than one takes that
-finds nothing, but for graphs of thousands of operators: of two RepVGG networks the second gains."""
+finds nothing: of two RepVGG networks the second gains."""
+
+MOST_DESCENDED = 1500
+"""Operators of a graph that is descended from: expanding a larger one is all the work that a descent has, and nothing
+that it promises would be built."""
 
 MOST_SETTLING = 8
 """Of how many moves the start of a search consists that cost nothing."""
@@ -166,7 +170,8 @@ class BacktrackingSearch:
         of all time steps are stacked leave no parts of parts.
         """
         steps = {plan.outputs: plan for plan in self._first_steps if plan.outputs not in self._expanded}
-        left = sorted((plan for plan in steps.values() if kept.is_cheaper(plan)), key=self._rank)
+        small = (plan for plan in steps.values() if self._operators(plan.outputs) <= MOST_DESCENDED)
+        left = sorted((plan for plan in small if kept.is_cheaper(plan)), key=self._rank)
         reason, end = patience.reason, patience.worked + DESCENTS_WORK
         for plan in left:
             if patience.worked >= end:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeAlias
 
 from taso_opt.core.dims import Size, bind
-from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, attributes_of
+from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError, TypeMismatch
 from taso_opt.spec.operator import Operator
@@ -14,13 +15,19 @@ OPAQUE = "Opaque"
 """The operator of every node that no specification covers; its attributes carry its identity and result types."""
 
 
+Types: TypeAlias = tuple[TensorType, ...]
+"""Of all outputs of a term."""
+
+
 class Builder:
     """Makes terms over a table of operators and knows the type of every term it has seen."""
 
     def __init__(self, operators: Mapping[str, Operator], bindings: Mapping[str, int] | None = None) -> None:
         self._operators = operators
         self._bindings = dict(bindings or {})
-        self._types: dict[Term, tuple[TensorType, ...]] = {}
+        self._types: dict[Term, Types] = {}
+        self._inferred: dict[Hashable, Types] = {}
+        self._shared: dict[Types, Types] = {}
 
     def __getattr__(self, name: str) -> Callable[..., Apply]:
         if name not in self._operators:
@@ -36,14 +43,21 @@ class Builder:
 
         Arguments of commutative operators are put in the order of their digests, so that interning identifies both.
         """
+        return self._applied(name, args, attributes_of(attributes))
+
+    def _applied(self, name: str, args: Sequence[Term], attributes: Attributes, types: Types | None = None) -> Apply:
+        """The same; `types` are those of the outputs where they are known."""
         operator = self._operators.get(name)
         if operator is None:
             raise SpecError(f"expected an operator that specs/ declares, found {name}")
         if operator.arity is not None and len(args) != operator.arity:
             raise TypeMismatch(f"expected {operator.arity} operands for {name}, found {len(args)}")
         ordered = tuple(sorted(args)) if operator.commutative else tuple(args)
-        term = Apply(name, ordered, attributes_of(attributes))
-        self.types(term)
+        term = Apply(name, ordered, attributes)
+        if types is None:
+            self.types(term)
+        else:
+            self._types.setdefault(term, types)
         return term
 
     def item(self, term: Term, index: int) -> Item:
@@ -56,10 +70,19 @@ class Builder:
         if isinstance(term, Apply):
             if term.operator == OPAQUE:
                 return Apply(OPAQUE, new, term.attributes)
-            return self.apply(term.operator, new, dict(term.attributes))
+            return self._applied(term.operator, new, term.attributes, self._types_over(term, new))
         if isinstance(term, Item):
             return self.item(new[0], term.index)
         return term
+
+    def _types_over(self, term: Apply, new: tuple[Term, ...]) -> Types | None:
+        """The types of a term, which it keeps over other children of the same types; None for any others."""
+        if len(new) != len(term.args):
+            return None
+        for one, other in zip(term.args, new, strict=True):
+            if one is not other and self.types(one) is not self.types(other):
+                return None
+        return self.types(term)
 
     def operator(self, term: Apply) -> Operator | None:
         """The declared operator of an application, or None for an opaque one."""
@@ -72,8 +95,8 @@ class Builder:
             raise TypeMismatch(f"expected a term with one output, found {len(types)} outputs")
         return types[0]
 
-    def types(self, term: Term) -> tuple[TensorType, ...]:
-        """The types of all outputs of a term, inferred once, without recursion."""
+    def types(self, term: Term) -> Types:
+        """The types of all outputs of a term, inferred once, without recursion; equal ones are one object."""
         known = self._types.get(term)
         if known is not None:
             return known
@@ -84,11 +107,12 @@ class Builder:
             if missing:
                 stack.extend(missing)
                 continue
-            self._types[top] = self._infer(top)
+            types = self._infer(top)
+            self._types[top] = self._shared.setdefault(types, types)
             stack.pop()
         return self._types[term]
 
-    def _infer(self, term: Term) -> tuple[TensorType, ...]:
+    def _infer(self, term: Term) -> Types:
         if isinstance(term, Var | Const):
             return (term.type.bind(self._bindings) if self._bindings else term.type,)
         if isinstance(term, Item):
@@ -107,7 +131,11 @@ class Builder:
             if len(types) != 1:
                 raise TypeMismatch(f"expected an operand with one output, found {len(types)} outputs")
             arguments.append(types[0])
-        return operator.result_types(arguments, self.bound_attributes(term))
+        place = term.operator, term.attributes, *arguments
+        known = self._inferred.get(place)
+        if known is None:
+            known = self._inferred[place] = operator.result_types(arguments, self.bound_attributes(term))
+        return known
 
     def bound_attributes(self, term: Apply) -> dict[str, Attribute]:
         """The attributes of a term with symbolic sizes replaced as the bindings say."""
