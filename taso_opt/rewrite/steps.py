@@ -30,6 +30,8 @@ from taso_opt.spec.builder import Builder
 MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
 
+MOST_LEVELS = 4
+"""So many operators deep rules put what they take for operands."""
 
 Replacements: TypeAlias = tuple[tuple[Term, Term], ...]
 """Terms, each with the one that replaces it."""
@@ -46,6 +48,18 @@ class Step:
     def mapping(self) -> dict[Term, Term]:
         """The replacements as a dictionary."""
         return dict(self.replacements)
+
+
+def leaves_whole(step: Step, operands: Collection[Term]) -> bool:
+    """Whether all of some operands of a term are operands in what replaces it, too."""
+    ((_, new),) = step.replacements
+    missing, level = set(operands), {new}
+    for _ in range(MOST_LEVELS):
+        if not missing:
+            break
+        level = {child for term in level for child in term.children}
+        missing -= level
+    return not missing
 
 
 def rules_of(steps: Iterable[Step]) -> tuple[int, ...]:
@@ -124,6 +138,12 @@ class Rewriter:
         ((old, new),) = step.replacements
         combined = [one for one in new.children if isinstance(one, Apply) and self.is_constant(one)]
         return [one for one in combined if one not in old.children]
+
+    def parts_weights(self, step: Step) -> bool:
+        """Whether a step takes apart what is combined of constants already, so that this is no operand any more."""
+        ((old, _),) = step.replacements
+        combined = {one for one in old.children if isinstance(one, Apply) and self.is_constant(one)}
+        return not leaves_whole(step, combined)
 
     def prepares_weights(self, term: Term) -> bool:
         """Whether a direct operand of a term comes from an operator that only weights go through."""

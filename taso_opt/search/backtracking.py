@@ -18,6 +18,7 @@ from taso_opt.search.neighbourhood import Expired, Neighbourhood, live_operators
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.prices import Prices
+from taso_opt.search.trials import Trials
 from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002
@@ -91,7 +92,7 @@ class BacktrackingSearch:
         self._seen: set[tuple[Term, ...]] = set()
         self._expanded: set[tuple[Term, ...]] = set()
         self._first_steps: list[Plan] = []
-        self._prices = Prices(cost)
+        self._prices, self._trials = Prices(cost), Trials()
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
         """Search from a graph; `progress` hears of every expanded graph.
@@ -219,9 +220,9 @@ class BacktrackingSearch:
         Sequences, which take long to find, begin at the start and at what is better; without a start there are none.
         """
         here, is_start = self._neighbourhood(plan), plan is start
-        with_sequences = is_start or (start is not None and plan is kept.best)
+        trials = self._trials if is_start or (start is not None and plan is kept.best) else None
         bearable = BEARABLE * plan.cost
-        single, joint = moves_from(here, self._rewriter, self._prices.of, with_sequences, bearable, expired)
+        single, joint = moves_from(here, self._rewriter, self._prices.of, trials, bearable, expired)
         operators = self._operators(plan.outputs)
         if is_start:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.

@@ -29,7 +29,7 @@ HEAT_ROUNDS, HEAT_RECREATIONS, HEAT_LIMIT_S = 8, 1, 2.0
 ROUND_ERROR = 0.1
 """By which share the ratio of one round of the heat may be off; that of several by less, as their square root grows."""
 
-HEAT_BYTES = 1 << 30
+HEAT_BYTES = 768 << 20
 """Of weights that the sessions of a heat may hold at once; candidates beyond that are left to their prediction."""
 
 FINAL_LIMIT_S, CHAMPION_LIMIT_S = 8.0, 4.0
@@ -123,7 +123,8 @@ class Trial:
 
     `singles` tells that float64 outputs come from float32 and are judged as such; `rounds` that the model quantizes,
     where a difference need not mean a wrong rule: such a candidate drops out. At `deadline`, by the monotonic clock,
-    the user waits no longer for more certainty. The original has so many `weight_bytes`.
+    the user waits no longer for more certainty. The original has so many `weight_bytes`, and the largest candidate so
+    many `folded_bytes` when its constants are folded: in tiles weights take several times as much.
     """
 
     feeds: Sequence[Feed]
@@ -133,6 +134,7 @@ class Trial:
     rounds: bool = False
     deadline: float = math.inf
     weight_bytes: int = 0
+    folded_bytes: int = 0
 
     @property
     def is_late(self) -> bool:
@@ -147,7 +149,7 @@ class Trial:
     @property
     def most_at_once(self) -> int:
         """How many candidates there is room for beside the original and its control, at least one."""
-        return max(HEAT_BYTES // max(self.weight_bytes, 1) - 2, 1)
+        return max((HEAT_BYTES - 2 * self.weight_bytes) // max(self.weight_bytes, self.folded_bytes, 1), 1)
 
 
 def hold_finals(

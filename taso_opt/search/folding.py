@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from taso_opt.core.term import Apply, Const, Term, operator_count
 from taso_opt.rewrite.lift import FOLDABLE
-from taso_opt.rewrite.steps import Rewriter, Step, rules_of
+from taso_opt.rewrite.steps import Rewriter, Step, leaves_whole, rules_of
 from taso_opt.search.parting import Sequence, Sums, fold, in_sum, sum_with
 
 SEQUENCE_LENGTH = 3
@@ -73,7 +74,7 @@ def _from_place(
             continue
         if rewriter.prepares_weights(step.replacements[0][1]):
             yield from _prepared(term, step, only_consumer(term), sums, rewriter)
-        elif rewriter.folded(step):
+        elif rewriter.folded(step) and not rewriter.parts_weights(step):
             taken_in = list(_taken_in(term, step, rewriter)) if rewriter.is_defined(term) else []
             if taken_in or not _only_respells(step, rewriter):
                 yield from taken_in or _continued(term, step, only_consumer, sums, rewriter, is_hopeless)
@@ -142,10 +143,10 @@ def _operands(term: Term, whole: Apply, known: frozenset[Term]) -> tuple[Term, .
     return tuple(one for part in term.args for one in _operands(part, whole, known))
 
 
-def _takes_apart(step: Step) -> bool:
-    """Whether a step puts many operators in the place of few: that combines nothing."""
+def _takes_apart(step: Step, rewriter: Rewriter) -> bool:
+    """Whether a step puts many operators in the place of few, or takes weights apart: that combines nothing."""
     rule = step.rule.rule
-    return operator_count(rule.target) - operator_count(rule.source) >= MANY_MORE
+    return operator_count(rule.target) - operator_count(rule.source) >= MANY_MORE or rewriter.parts_weights(step)
 
 
 def _continued(
@@ -156,26 +157,45 @@ def _continued(
     rewriter: Rewriter,
     is_hopeless: IsHopeless,
 ) -> Iterator[Sequence]:
-    reached = {first.replacements[0][1]}
-    frontier: list[tuple[Term, Term, tuple[Step, ...]]] = [(term, first.replacements[0][1], (first,))]
+    made = first.replacements[0][1]
+    reached = {made}
+    frontier = [_Folded(term, made, made, (first,))]
     for _ in range(SEQUENCE_LENGTH):
-        following: list[tuple[Term, Term, tuple[Step, ...]]] = []
-        for root, current, steps in frontier:
-            places = [(root, current)]
-            consumer = only_consumer(root)
-            if consumer is not None:
-                places.append((consumer, rewriter.with_child(consumer, root, current)))
-            for old, new in places:
-                further = (step for step in rewriter.rewrites(new) if not _takes_apart(step))
-                following += [(old, step.replacements[0][1], (*steps, step)) for step in further]
-            following += [(old, new, steps) for old, new in places[1:]]
-            joined = in_sum(root, current, consumer, sums, rewriter)
-            following += [(step.replacements[0][0], step.replacements[0][1], (*steps, step)) for step in joined]
+        following: list[_Folded] = []
+        for one in frontier:
+            consumer = only_consumer(one.root)
+            above = None if consumer is None else rewriter.with_child(consumer, one.root, one.image)
+            places = [one] if consumer is None or above is None else [one, replace(one, root=consumer, image=above)]
+            following += [further for place in places for further in _further(place, rewriter)]
+            following += places[1:]
+            joined = in_sum(one.root, one.image, consumer, sums, rewriter)
+            following += [
+                _Folded(*step.replacements[0], step.replacements[0][1], (*one.steps, step)) for step in joined
+            ]
         frontier = []
-        for root, current, steps in following:
-            if current in reached or len(reached) > SEQUENCE_BREADTH or is_hopeless(rules_of(steps)):
+        for one in following:
+            if one.image in reached or len(reached) > SEQUENCE_BREADTH or is_hopeless(rules_of(one.steps)):
                 continue
-            reached.add(current)
-            frontier.append((root, current, steps))
-            if len(steps) > 1:
-                yield steps, ((root, current),)
+            reached.add(one.image)
+            frontier.append(one)
+            if len(one.steps) > 1:
+                yield one.steps, ((one.root, one.image),)
+
+
+@dataclass(frozen=True)
+class _Folded:
+    """How far a sequence is: the term that it replaces, the image of that, and in this what its last step has made."""
+
+    root: Term
+    image: Term
+    made: Term
+    steps: tuple[Step, ...]
+
+
+def _further(place: _Folded, rewriter: Rewriter) -> Iterator[_Folded]:
+    """The sequence with one step more at the image of what it replaces; one that goes on with what was made last."""
+    for step in rewriter.rewrites(place.image):
+        goes_on = place.image is place.made or not leaves_whole(step, (place.made,))
+        if goes_on and not _takes_apart(step, rewriter):
+            image = step.replacements[0][1]
+            yield _Folded(place.root, image, image, (*place.steps, step))

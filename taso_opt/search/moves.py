@@ -71,7 +71,7 @@ def moves_from(
     here: Neighbourhood,
     rewriter: Rewriter,
     price: Pricing,
-    with_sequences: bool,
+    trials: Trials | None = None,
     bearable: float = 0.0,
     expired: Expired = lambda: False,
 ) -> tuple[list[Move], list[Move]]:
@@ -80,14 +80,15 @@ def moves_from(
     What one rule changes everywhere without a change of cost, with fewer operators or with as many, or for no more than
     `bearable` seconds in all, is a joint move as well, since gains may wait behind it; and so is what changes nothing
     and leads to the same everywhere, where a rule fits in several ways.
-    With sequences, those short sequences of steps that fold weights and gain as a whole are moves too. A graph of
-    thousands of operators has more steps than there may be time for: once it is `expired`, those found are all.
+    With `trials`, of which those of earlier graphs count, those short sequences of steps that fold weights and gain as
+    a whole are moves too. A graph of thousands of operators has more steps than there may be time for: once it is
+    `expired`, those found are all.
     """
     steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
     priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price, bearable)
-    if with_sequences:
+    if trials is not None:
         sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, expired)]
-        found = (*_folding(here, rewriter, price, expired), *_priced(sequences, price))
+        found = (*_folding(here, rewriter, price, trials, expired), *_priced(sequences, price))
         priced += [(move, change) for move, change in found if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
     others = [(move, change) for move, change in priced if 0 <= move.change <= bearable]
@@ -178,13 +179,13 @@ def _priced(changes: Sequence[LocalChange], price: Pricing, bearable: float = 0.
 
 
 def _folding(
-    here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired
+    here: Neighbourhood, rewriter: Rewriter, price: Pricing, trials: Trials, expired: Expired
 ) -> list[tuple[Move, LocalChange]]:
     """The sequences that fold weights; of places that look alike, what gains at the first one at the others too.
 
     What has gained nowhere by then is not tried at further looks.
     """
-    sums, trials = rewriter.sums(here.terms), Trials()
+    sums = rewriter.sums(here.terms)
     alike: dict[tuple[int, int], list[Term]] = {}
     for term in here.terms:
         if not rewriter.is_constant(term):

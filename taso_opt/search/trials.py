@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
+from taso_opt.core.term import Term
 from taso_opt.rewrite.steps import Step
 
 ENOUGH = 8
@@ -24,19 +25,22 @@ Rules = tuple[int, ...]
 
 
 class Trials:
-    """Counts at how many places of a graph a sequence of rules was tried, and whether it led to a gain anywhere.
+    """Counts at how many places a sequence of rules was tried, and whether it led to a gain anywhere.
 
-    A sequence is tried where it or a longer one that begins with it is.
+    A sequence is tried where it or a longer one that begins with it is. What a graph shows counts for those that a
+    search makes of it, too.
     """
 
     def __init__(self) -> None:
+        self._places: set[tuple[Term, Rules]] = set()
         self._tried: Counter[Rules] = Counter()
         self._gained: set[Rules] = set()
 
     def note(self, tried: Iterable[Sequence[Step]], gained: Iterable[Sequence[Step]]) -> None:
-        """Note sequences from places that were not tried before, and which of them gained."""
+        """Note which sequences were tried, each at the place where it begins, and which of them gained."""
         at_places = {(steps[0].replacements[0][0], rules) for steps in tried for rules in _beginnings(steps)}
-        self._tried.update(rules for _, rules in at_places)
+        self._tried.update(rules for _, rules in at_places - self._places)
+        self._places |= at_places
         self._gained.update(rules for steps in gained for rules in _beginnings(steps))
 
     def is_hopeless(self, rules: Rules) -> bool:

@@ -10,6 +10,7 @@ from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.moves import moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import Patience, Plan, SearchLimits, Shortlist
+from taso_opt.search.trials import Trials
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
@@ -155,14 +156,27 @@ def test_of_what_was_left_behind_at_about_one_cost_the_graph_with_fewer_operator
     assert followed == [few, many, dear]
 
 
+def test_a_graph_of_which_the_expansion_is_all_the_work_of_a_descent_is_not_descended_from(monkeypatch):
+    op = load_specs().builder()
+    x = tensor(Var, "x", 4)
+    small, large = (op.Tanh(x),), (op.Tanh(op.Tanh(x)),)
+    finder = BacktrackingSearch(op, Rewriter(op, RuleSet(())), FakeCost(op), lambda term: True, 1.05, SearchLimits())
+    finder._first_steps = [Plan(large, 1.0), Plan(small, 1.5)]
+    followed = []
+    monkeypatch.setattr("taso_opt.search.backtracking.MOST_DESCENDED", 1)
+    monkeypatch.setattr(finder, "_explore", lambda start, patience, kept, heard: followed.append(kept.best.outputs))
+    finder._descend(Patience(SearchLimits()), Shortlist(Plan((x,), 2.0)), lambda best, expanded: None)
+    assert followed == [small]
+
+
 def test_moves_that_there_is_no_time_to_find_are_left_out():
     outputs = towers(8, 4)
     op = load_specs().builder()
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in RULES)))
     here, asked = Neighbourhood(outputs), iter([False] * 2)
-    everything, _ = moves_from(here, rewriter, lambda changes, _: [0.0 for _ in changes], True)
+    everything, _ = moves_from(here, rewriter, lambda changes, _: [0.0 for _ in changes], Trials())
     some, _ = moves_from(
-        here, rewriter, lambda changes, _: [0.0 for _ in changes], True, expired=lambda: next(asked, True)
+        here, rewriter, lambda changes, _: [0.0 for _ in changes], Trials(), expired=lambda: next(asked, True)
     )
     assert len(some) == 2 < len(everything)
 

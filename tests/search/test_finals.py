@@ -27,7 +27,7 @@ def held(monkeypatch):
     """
     monkeypatch.setattr(finals, "agreement", lambda *_: Agreement((), ()))
 
-    def hold(*measurements, champion=None, heat=(1.1,), rounds=8, left_s=inf, weight_bytes=0):
+    def hold(*measurements, champion=None, heat=(1.1,), rounds=8, left_s=inf, weight_bytes=0, folded_bytes=0):
         requests, answers = [], iter(measurements)
 
         def compare(process, request, grace_s):
@@ -40,7 +40,8 @@ def held(monkeypatch):
         monkeypatch.setattr(finals, "compare_latency", compare)
         candidates = [f"candidate {number}" for number in range(len(heat))]
         deadline = time.monotonic() + left_s
-        trial = Trial([{}], ({},), RunSettings(), deadline=deadline, weight_bytes=weight_bytes)
+        sizes = {"weight_bytes": weight_bytes, "folded_bytes": folded_bytes}
+        trial = Trial([{}], ({},), RunSettings(), deadline=deadline, **sizes)
         found = hold_finals(None, "model", candidates, trial, FASTEST, champion)
         return found.finalist, requests
 
@@ -125,11 +126,18 @@ def test_where_time_is_nearly_up_the_best_by_prediction_gets_no_chance(held, lef
 
 @pytest.mark.parametrize(
     ("mib", "measured", "number"),
-    [(100, [CERTAIN], 2), (250, [CERTAIN], 1), (250, [SMALL, SMALL, CERTAIN], 1), (400, [CERTAIN], 0)],
+    [(80, [CERTAIN], 2), (180, [CERTAIN], 1), (180, [SMALL, SMALL, CERTAIN], 1), (400, [CERTAIN], 0)],
 )
 def test_large_models_run_in_the_heat_as_there_is_room_and_the_rest_by_prediction(held, mib, measured, number):
     finalist, _ = held(*measured, heat=FAST_LAST, weight_bytes=mib << 20)
     assert finalist.number == number
+
+
+def test_what_weights_take_when_they_are_folded_counts_as_well(held):
+    finalist, _ = held(CERTAIN, heat=FAST_LAST, weight_bytes=80 << 20, folded_bytes=300 << 20)
+    assert finalist.number == 1
+    finalist, _ = held(CERTAIN, heat=FAST_LAST, weight_bytes=80 << 20, folded_bytes=400 << 20)
+    assert finalist.number == 0
 
 
 def test_without_a_heat_the_second_best_by_prediction_gets_its_chance(held):

@@ -12,6 +12,7 @@ from taso_opt.search import folding as folds
 from taso_opt.search.folding import folding_sequences
 from taso_opt.search.moves import TRACE, free_moves, moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.trials import Trials
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from terms import tensor
@@ -36,7 +37,7 @@ def traces(changes, bearable):
 
 def moves(op, outputs, rules, price, **options):
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in rules)))
-    return moves_from(Neighbourhood(outputs), rewriter, price, False, **options)
+    return moves_from(Neighbourhood(outputs), rewriter, price, **options)
 
 
 def test_joining_the_parts_of_a_split_again_is_undone_in_the_same_move(op):
@@ -204,6 +205,28 @@ def test_weights_that_were_combined_before_are_not_folded_by_a_step_that_keeps_t
     assert rewriter.folded(folding_step) == [op.Mul(weights, tensor(Const, "t", 8))]
 
 
+def test_combined_weights_are_not_taken_apart_to_be_combined_otherwise(op):
+    x, parts = tensor(Var, "x", 16, 8), (tensor(Const, "a", 8, 8), tensor(Const, "b", 8, 8))
+    joined = "MatMul(Concat(x, x; axis=-1), Concat(y, z; axis=-2))"
+    doubled = f"MatMul(x, Add(y, z)) = {joined} where x[*b, m, k], y[k, n], z[k, n]"
+    images = [op.MatMul(op.Concat(x, x, axis=-1), op.Concat(*pair, axis=-2)) for pair in (parts, parts[::-1])]
+    whole = op.MatMul(op.Relu(op.MatMul(x, op.Add(*parts))), parts[0])
+    rewriter = Rewriter(op, RuleSet((parse_rule(doubled, op),)))
+    steps = rewriter.rewrites(op.MatMul(x, op.Add(*parts)))
+    assert {step.replacements[0][1] for step in steps} <= set(images) and steps
+    assert all(rewriter.folded(step) and rewriter.parts_weights(step) for step in steps)
+    assert folding(op, whole, doubled, SPELL) == []
+
+
+def test_what_leaves_combined_weights_alone_continues_no_sequence(op):
+    x, down, up = tensor(Var, "x", 16, 8), tensor(Const, "down", 8, 2), tensor(Const, "up", 2, 8)
+    whole = op.Relu(op.MatMul(op.MatMul(x, down), up))
+    twice = "Relu(MatMul(x, y)) = Relu(Relu(MatMul(x, y))) where x[*b, m, k], y[k, n]"
+    within = "Relu(MatMul(x, y)) = Relu(MatMul(Neg(x), Neg(y))) where x[*b, m, k], y[k, n]"
+    assert folding(op, whole, ASSOCIATE, SPELL) == folding(op, whole, ASSOCIATE, twice) == []
+    assert [len(steps) for steps, _ in folding(op, whole, ASSOCIATE, within)][:1] == [2]
+
+
 def test_an_enlarged_kernel_meets_another_one_in_a_longer_sum(op):
     x, between = tensor(Var, "x", 1, 4, 8, 8), tensor(Var, "y", 1, 4, 8, 8)
     plain = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
@@ -282,7 +305,7 @@ def test_sequences_at_places_that_look_alike_are_looked_into_where_the_first_one
             asked += [change for change in changes if len(change.steps) > 1]
             return [gain if len(change.steps) > 1 else 0.0 for change in changes]
 
-        single, _ = moves_from(Neighbourhood(tuple(towers)), rewriter, price, True)
+        single, _ = moves_from(Neighbourhood(tuple(towers)), rewriter, price, Trials())
         gaining.append({move.replacements[0][0] for move in single if len(move.steps) > 1})
         priced.append(len(asked))
     assert gaining[0] >= set(towers) and not gaining[1]
@@ -304,7 +327,7 @@ def test_at_places_that_look_alike_only_what_gains_at_the_first_one_is_priced(op
             found.update(join for join, change in zip(joins, changes, strict=True) if len(change.steps) > 1)
             return [1.0 if join else -1.0 for join in joins]
 
-        moves_from(Neighbourhood(graph), rewriter, price, True)
+        moves_from(Neighbourhood(graph), rewriter, price, Trials())
         return found[True], found[False]
 
     (joined, others), (joined_of_six, others_of_six) = asked(1), asked(6)

@@ -38,6 +38,15 @@ def test_rules_are_hopeless_where_they_were_tried_at_enough_places_and_gained_at
     assert not trials.is_hopeless(ids(join))
 
 
+def test_a_place_counts_once_though_several_graphs_have_it():
+    fold, trials = object(), Trials()
+    for _ in range(ENOUGH):
+        trials.note([sequence(0, fold)], [])
+    assert not trials.is_hopeless(ids(fold))
+    trials.note([sequence(place, fold) for place in range(ENOUGH)], [])
+    assert trials.is_hopeless(ids(fold))
+
+
 def test_what_leads_to_a_gain_anywhere_is_followed_on():
     fold, join, other = object(), object(), object()
     trials = Trials()

@@ -12,6 +12,7 @@ from taso_opt.search.moves import moves_from, widening_moves
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
 from taso_opt.search.prices import Prices
+from taso_opt.search.trials import Trials
 from taso_opt.search.widening import widenings
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
@@ -190,7 +191,7 @@ def test_channels_are_padded_when_all_else_is_done(op, rewriter):
     here = Neighbourhood((root,), layouts=cost.execution((root,))[1], is_constant=rewriter.is_constant)
     padded = widening_moves(here, rewriter, Prices(cost).of)
     assert padded
-    single, joint = moves_from(here, rewriter, Prices(cost).of, True)
+    single, joint = moves_from(here, rewriter, Prices(cost).of, Trials())
     assert single
     assert not {move.steps for move in padded} & {move.steps for move in (*single, *joint)}
     search = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits(expansions=5))
