@@ -61,15 +61,16 @@ def checked_names(job: Job) -> tuple[str, ...]:
     return tuple(value.name for value in job.source.proto.graph.output) if cut is None else cut.names
 
 
-def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str) -> Contest:
+def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str, folded_bytes: int = 0) -> Contest:
     """Hold the finals of the plans' models, or follow the decision of earlier finals of the same on the same `place`.
 
     The winner of earlier finals is compared and timed again; only where it is now slower than the original beyond the
     noise are new finals held. Where the whole cannot run, what is left without the nodes that no specification covers
-    stands for it, in the original and in the candidates. Raises as hold_finals does.
+    stands for it, in the original and in the candidates. No plan takes more than `folded_bytes` of weights when it
+    runs. Raises as hold_finals does.
     """
     with scratch_folder() as folder, CostTable() as table:
-        stage = _stage(job, folder)
+        stage = _stage(job, folder, folded_bytes)
         candidates = _Candidates(job, stage, plans, folder)
         question = contest_question(job, plans, standard)
         known = table.decision(place, question)
@@ -123,7 +124,7 @@ class _Candidates(Sequence[Path]):
         return file
 
 
-def _stage(job: Job, folder: Path) -> _Stage:
+def _stage(job: Job, folder: Path, folded_bytes: int) -> _Stage:
     """Unseeded random operators get seeds, to be comparable at all; what cannot run is cut out."""
     path, source, seed = job.source.path, job.source.proto, job.settings.seed
     original, model, cut = path, job.model, None
@@ -142,7 +143,7 @@ def _stage(job: Job, folder: Path) -> _Stage:
     feeds = [*sample_feeds(inputs, samples, seed), *feeds_at_other_sizes(job, original, inputs)]
     timing = timing_feeds(inputs, samples, seed)
     judged = computes_in_singles(source), rounds_to_integers(source)
-    trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source))
+    trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source), folded_bytes)
     return _Stage(model, original, trial, cut)
 
 

@@ -178,7 +178,8 @@ def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record
 def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Record:
     """Compare and time the plans' models against the original as a whole, and write the winner."""
     try:
-        contest = hold_contest(job, plans, costs.standard(plans), costs.latency.place)
+        folded_bytes = max(map(costs.folded_bytes, plans))
+        contest = hold_contest(job, plans, costs.standard(plans), costs.latency.place, folded_bytes)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
     except UncheckableError as error:

@@ -99,7 +99,8 @@ class _Prepared:
     """A unit ready to be timed; without a model it cannot be.
 
     Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights, all
-    of which have `weight_bytes` together. Where the runtime has no such `part` the cost is that `if_absent`.
+    of which have `weight_bytes` together; what goes in and comes out has `value_bytes`. Where the runtime has no such
+    `part` the cost is that `if_absent`.
     """
 
     key: str
@@ -108,6 +109,7 @@ class _Prepared:
     ports: tuple[int, int] = (1, 1)
     part: str = WHOLE
     weight_bytes: int = 0
+    value_bytes: int = 0
     waits: bool = False
     if_absent: float = math.inf
 
@@ -195,7 +197,7 @@ class Measurer:
         timings: dict[str, Measured] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
             items = [
-                MeasureItem(one.key, one.model, part=one.part, copies=one.copies, weight_bytes=one.weight_bytes)
+                MeasureItem(one.key, one.model, None, one.part, one.copies, one.weight_bytes, one.value_bytes)
                 for one in prepared
                 if one.waits is waits and one.model is not None
             ]
@@ -233,7 +235,8 @@ class Measurer:
         ports = _ports(unit, builder)
         part = FUSED if self._shows_parts and has_seed(unit.members) else WHOLE
         waits = weights > NEAREST_CACHE
-        return _Prepared(unit.key, model, copies, ports, part, weight_bytes=copies * constants, waits=waits)
+        values = kernel_bytes(unit, builder) - constants
+        return _Prepared(unit.key, model, copies, ports, part, copies * constants, copies * values, waits)
 
     @property
     def _shows_parts(self) -> bool:
@@ -245,8 +248,8 @@ class Measurer:
             return _Prepared(unit.key)
         alone = self._alone(unit, builder, finder, opset)
         copies = max(alone.copies, _in_a_row(unit, builder))
-        weights = alone.weight_bytes // alone.copies * copies
-        return replace(alone, part=CORE, waits=False, copies=copies, weight_bytes=weights)
+        weights, values = (size // alone.copies * copies for size in (alone.weight_bytes, alone.value_bytes))
+        return replace(alone, part=CORE, waits=False, copies=copies, weight_bytes=weights, value_bytes=values)
 
     def _conversion(self, unit: Unit, builder: Builder) -> _Prepared:
         """A conversion that the runtime does not make, since the convolutions read the other layout, costs nothing."""
@@ -255,8 +258,9 @@ class Measurer:
         shape = [dim for dim in kind.shape if isinstance(dim, int)]
         copies = min(MOST_COPIES, ceil(self.surroundings.buffers / (2 * type_bytes(kind))))
         to_blocked = unit.key.startswith(TO_BLOCKED)
-        model = conversion_model(shape, to_blocked)
-        return _Prepared(unit.key, model, copies, part=TO_BLOCKED if to_blocked else FROM_BLOCKED, if_absent=0.0)
+        model, part = conversion_model(shape, to_blocked), TO_BLOCKED if to_blocked else FROM_BLOCKED
+        values = copies * 2 * type_bytes(kind)
+        return _Prepared(unit.key, model, copies, part=part, value_bytes=values, if_absent=0.0)
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs, or as move what lies between two uses of the memory that a kernel waits for.

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
 
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io.census import SINGLES
 from taso_opt.onnx_io.external import byte_count, tensor_array
 from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.randomness import RANDOM
+from taso_opt.onnx_io.reference_operators import BATCH_NORMALIZATION, CONVOLUTION
 from taso_opt.onnx_io.scopes import all_tensors, bodies
 from taso_opt.spec.operator import Array
 
@@ -49,33 +49,10 @@ def evaluate(model: ModelProto, feed: Mapping[str, Array]) -> list[Array]:
     """The outputs of a model by ONNX's reference implementation in Python; RuntimeFailure where that cannot run it."""
     try:
         with np.errstate(all="ignore"):
-            found = ReferenceEvaluator(model, new_ops=[BATCH_NORMALIZATION]).run(None, dict(feed))
+            found = ReferenceEvaluator(model, new_ops=[BATCH_NORMALIZATION, CONVOLUTION]).run(None, dict(feed))
     except Exception as error:  # its operators raise whatever NumPy does
         raise RuntimeFailure(f"expected the reference implementation to run the model, found: {error}") from error
     return [np.asarray(value) for value in found]
-
-
-def _batch_normalized(
-    node: OpRun,
-    x: Array,
-    scale: Array,
-    bias: Array,
-    mean: Array,
-    variance: Array,
-    *,
-    epsilon: float,
-    training_mode: int = 0,
-    **_: object,
-) -> tuple[Array]:
-    """Batch normalization by the given statistics; with those of the batch, as in training, it is not known here."""
-    if training_mode or len(node.output) > 1:
-        raise UnsupportedError("expected no batch normalization in training mode, found one")
-    scale, bias, mean, variance = (value.reshape(-1, *[1] * (x.ndim - 2)) for value in (scale, bias, mean, variance))
-    return ((x - mean) / np.sqrt(variance + epsilon) * scale + bias,)
-
-
-BATCH_NORMALIZATION = type("BatchNormalization", (OpRun,), {"op_domain": "", "_run": _batch_normalized})
-"""ONNX's own takes every node of the opsets 9 to 13 to be in training, because its `momentum` has a default."""
 
 
 def _convert_graph(graph: GraphProto) -> None:

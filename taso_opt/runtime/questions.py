@@ -150,7 +150,7 @@ def _batches(items: Sequence[MeasureItem], settings: RunSettings, plan: MeasureP
     batch: list[MeasureItem] = []
     used = 0
     for item in items:
-        size = item.weight_bytes + (len(item.model) if isinstance(item.model, bytes) else 0)
+        size = item.weight_bytes + item.value_bytes + (len(item.model) if isinstance(item.model, bytes) else 0)
         if batch and (len(batch) >= most or used + size > plan.batch_bytes):
             yield batch
             batch, used = [], 0

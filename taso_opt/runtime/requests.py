@@ -67,7 +67,8 @@ class MeasureItem:
     """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1.
 
     `part` says what of the model is timed (see parts), as so many independent `copies` in one run. The weights of a
-    hollow model (see onnx_io.standalone), of `weight_bytes` bytes in all copies, are made in the child.
+    hollow model (see onnx_io.standalone), of `weight_bytes` bytes in all copies, are made in the child; what goes in
+    and comes out takes `value_bytes`.
     """
 
     key: str
@@ -76,6 +77,7 @@ class MeasureItem:
     part: str = WHOLE
     copies: int = 1
     weight_bytes: int = 0
+    value_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ class MeasurePlan:
 
     A sample repeats the model until it lasts `sample_s` seconds; each model gets `rounds` samples, but no new one
     after `model_s` seconds of sampling or when the three shortest samples differ by no more than the share `agreement`
-    (3 samples at least). At most `batch_size` sessions and `batch_bytes` of models
-    live at once (8 sessions when several threads are used). After `total_s` seconds the rest is left unmeasured.
+    (3 samples at least). At most `batch_size` sessions and `batch_bytes` of models and values live at once (8 sessions
+    when several threads are used). After `total_s` seconds the rest is left unmeasured.
     """
 
     rounds: int = 21

@@ -39,6 +39,16 @@ def test_bindings_turn_symbolic_types_into_numbers():
     assert load_specs().builder().type(batch).shape == (symbol("batch"), 6)
 
 
+def test_a_term_over_other_operands_of_the_same_types_has_the_types_of_the_first():
+    op = load_specs().builder()
+    x, y = (Var(name, TensorType("float32", (2, 4))) for name in "xy")
+    wide = Var("z", TensorType("float32", (2, 8)))
+    term = op.Concat(x, y, axis=-1)
+    assert op.types(op.rebuild(term, (y, x))) is op.types(term)
+    assert op.type(op.rebuild(term, (x, wide))).shape == (2, 12)
+    assert op.type(op.rebuild(term, (x, y, x))).shape == (2, 12)
+
+
 def test_opaque_terms_have_the_types_they_carry():
     opaque = Apply(OPAQUE, (X,), (("node", 3), ("types", (KIND, TensorType("int64", (symbol("n"),))))))
     op = load_specs().builder({"n": 5})
