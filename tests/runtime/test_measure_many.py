@@ -88,16 +88,16 @@ def test_only_the_model_that_crashes_the_child_fails():
 
 
 def test_batches_are_bounded_by_bytes_and_by_threads():
-    def sizes(settings: RunSettings, plan: MeasurePlan, model_bytes: int, count: int, value_bytes: int = 0) -> list[int]:
+    def sizes(settings: RunSettings, plan: MeasurePlan, model_bytes: int, count: int, values: int = 0) -> list[int]:
         process = CrashingProcess(set())
-        items = [MeasureItem(str(place), bytes(model_bytes), value_bytes=value_bytes) for place in range(count)]
+        items = [MeasureItem(str(place), bytes(model_bytes), value_bytes=values) for place in range(count)]
         measure_many(cast(RuntimeProcess, process), items, settings, plan)
         return [len(batch) for batch in process.batches]
 
     plan = MeasurePlan(batch_size=20, batch_bytes=1000)
     assert sizes(RunSettings(), plan, 1, 45) == [20, 20, 5]
     assert sizes(RunSettings(), plan, 400, 5) == [2, 2, 1]
-    assert sizes(RunSettings(), plan, 100, 5, value_bytes=300) == [2, 2, 1]
+    assert sizes(RunSettings(), plan, 100, 5, values=300) == [2, 2, 1]
     assert sizes(RunSettings(), plan, 4000, 2) == [1, 1]
     assert sizes(RunSettings(threads=2), plan, 1, 20) == [8, 8, 4]
 
