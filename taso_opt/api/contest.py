@@ -29,10 +29,12 @@ from taso_opt.onnx_io import (
     write_model,
 )
 from taso_opt.runtime import run_feeds
+from taso_opt.search.agreement import Verdicts
 from taso_opt.search.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
 from taso_opt.search.finals import Finals, Standard, Trial, hold_finals
 from taso_opt.search.plan import Plan
 from taso_opt.search.samples import Sample
+from taso_opt.search.verdicts import RememberedVerdicts
 from taso_opt.spec import load_specs
 
 OTHER_SIZES_LIMIT_S = 30.0
@@ -70,9 +72,9 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
     runs. Raises as hold_finals does.
     """
     with scratch_folder() as folder, CostTable() as table:
-        stage = _stage(job, folder, folded_bytes)
-        candidates = _Candidates(job, stage, plans, folder)
         question = contest_question(job, plans, standard)
+        stage = _stage(job, folder, folded_bytes, RememberedVerdicts(table, place, question))
+        candidates = _Candidates(job, stage, plans, folder)
         known = table.decision(place, question)
         if known is not None and known.winner is None:
             return Contest(None, known)
@@ -124,7 +126,7 @@ class _Candidates(Sequence[Path]):
         return file
 
 
-def _stage(job: Job, folder: Path, folded_bytes: int) -> _Stage:
+def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _Stage:
     """Unseeded random operators get seeds, to be comparable at all; what cannot run is cut out."""
     path, source, seed = job.source.path, job.source.proto, job.settings.seed
     original, model, cut = path, job.model, None
@@ -143,7 +145,7 @@ def _stage(job: Job, folder: Path, folded_bytes: int) -> _Stage:
     feeds = [*sample_feeds(inputs, samples, seed), *feeds_at_other_sizes(job, original, inputs)]
     timing = timing_feeds(inputs, samples, seed)
     judged = computes_in_singles(source), rounds_to_integers(source)
-    trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source), folded_bytes)
+    trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source), folded_bytes, verdicts)
     return _Stage(model, original, trial, cut)
 
 

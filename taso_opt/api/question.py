@@ -9,6 +9,7 @@ from typing import Any
 from taso_opt import __version__
 from taso_opt.api.job import Job
 from taso_opt.rewrite.pattern import CompiledRule
+from taso_opt.runtime.inputs import add_array
 from taso_opt.search.finals import Standard
 from taso_opt.search.plan import Plan
 
@@ -32,8 +33,8 @@ def contest_question(job: Job, plans: Sequence[Plan], standard: Standard) -> str
         found.update(b"plan" + b"".join(output.digest for output in plan.outputs))
     for sample in job.samples:
         for name, array in sorted(sample.items()):
-            found.update(f"{name} {array.dtype} {array.shape}".encode())
-            found.update(str(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+            found.update(name.encode())
+            add_array(found, array)
     return found.hexdigest()
 
 

@@ -128,11 +128,23 @@ class CostTable:
         with self._connection:
             self._connection.execute("INSERT OR REPLACE INTO cuts VALUES (?, ?, ?, ?, ?)", row)
 
+    def verdict(self, device: str, check: str) -> str | None:
+        """What a check on a device has ended with; None where there was none that ended well."""
+        query = "SELECT verdict FROM verdicts WHERE device = ? AND check_digest = ?"
+        row = self._connection.execute(query, (device, check)).fetchone()
+        return None if row is None else str(row[0])
+
+    def pass_verdict(self, device: str, check: str, verdict: str) -> None:
+        """Remember what a check has ended with."""
+        with self._connection:
+            self._connection.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (device, check, verdict))
+
     def clear(self) -> int:
         """Forget everything; the number of costs there were."""
         with self._connection:
             self._connection.execute("DELETE FROM decisions")
             self._connection.execute("DELETE FROM cuts")
+            self._connection.execute("DELETE FROM verdicts")
             return self._connection.execute("DELETE FROM costs").rowcount
 
     def _open(self) -> sqlite3.Connection:
@@ -173,6 +185,10 @@ class CostTable:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS cuts (device TEXT, search TEXT, asked INTEGER, past TEXT, made_at TEXT, "
                 "PRIMARY KEY (device, search)) WITHOUT ROWID"
+            )
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS verdicts (device TEXT, check_digest TEXT, verdict TEXT, "
+                "PRIMARY KEY (device, check_digest)) WITHOUT ROWID"
             )
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.commit()

@@ -37,6 +37,12 @@ class InputSpec:
     shape: tuple[Dim, ...]
 
 
+def add_array(digest: Any, array: Array) -> None:
+    """Let a digest depend on the type, the shape and the values of an array."""
+    digest.update(f"{array.dtype} {array.shape}".encode())
+    digest.update(str(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+
+
 def bind_shapes(specs: Sequence[InputSpec], dims: Mapping[str, int], default: int = 1) -> tuple[InputSpec, ...]:
     """The specs with every symbol replaced by its value in `dims`, and every other unknown dim by `default`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from taso_opt.errors import RuntimeFailure, TasoError, UncheckableError
 from taso_opt.runtime import (
@@ -35,6 +36,8 @@ CHECK_LIMIT_S = 120.0
 """For all runs of one model in a check, loading it included: a loop in it may have no end."""
 
 Feed = Mapping[str, Array]
+Outputs = Sequence[Sequence[Array]]
+"""Of one run after the other."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,18 @@ class Agreement:
         return tuple(reason for comparison in self.comparisons for reason in comparison.reasons)
 
 
+class Verdicts(Protocol):
+    """Remembers what outputs were found to agree (see `verdicts`)."""
+
+    def recall(self, outputs: Outputs) -> Agreement | None:
+        """The agreement of models that gave the same outputs before, the original's first; None if none did."""
+        ...
+
+    def remember(self, outputs: Outputs, found: Agreement) -> None:
+        """Remember the agreement of models with these outputs."""
+        ...
+
+
 def agreement(
     process: RuntimeProcess,
     original: Model,
@@ -73,16 +88,18 @@ def agreement(
     feeds: Sequence[Feed],
     settings: RunSettings,
     singles: bool = False,
+    verdicts: Verdicts | None = None,
 ) -> Agreement:
     """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change.
 
     What is beyond that is judged by a copy of the original that computes in float64 (see runtime/accuracy.py). All
     that happens in ONNX Runtime; where another runtime measures, both models must also give the same there.
 
-    `singles` says that the original computes in float32 or less somewhere, whatever its outputs are.
+    `singles` says that the original computes in float32 or less somewhere, whatever its outputs are. Of `verdicts` on
+    the same original and inputs that on the same outputs holds.
     Raises UncheckableError when the original does not run on the feeds.
     """
-    found = _judged(process, original, other, feeds, settings.judge, singles)
+    found = _judged(process, original, other, feeds, settings.judge, singles, verdicts)
     if settings == settings.judge or found.failure or found.reasons:
         return found
     return _agreement_elsewhere(found, process, original, other, feeds, settings)
@@ -121,11 +138,11 @@ def _judged(
     feeds: Sequence[Feed],
     settings: RunSettings,
     singles: bool,
+    verdicts: Verdicts | None,
 ) -> Agreement:
     moved = nudged(feeds[0], settings.seed)
     try:
         reference = _run(process, original, [*feeds, *([] if moved is None else [moved])], settings)
-        plain = _run(process, original, feeds, settings, optimization="none")
     except RuntimeFailure as error:
         raise UncheckableError(str(error)) from error
     followed = None if moved is None else reference.pop()
@@ -134,6 +151,29 @@ def _judged(
         outputs = _run(process, other, feeds, settings)
     except RuntimeFailure as error:
         return Agreement((), warnings, str(error))
+    known = None if verdicts is None else verdicts.recall([*reference, *outputs])
+    if known is not None:
+        return known
+    found = _compared_by_yardstick(process, original, feeds, settings, singles, reference, outputs, warnings)
+    if verdicts is not None:
+        verdicts.remember([*reference, *outputs], found)
+    return found
+
+
+def _compared_by_yardstick(
+    process: RuntimeProcess,
+    original: Model,
+    feeds: Sequence[Feed],
+    settings: RunSettings,
+    singles: bool,
+    reference: Outputs,
+    outputs: Outputs,
+    warnings: tuple[str, ...],
+) -> Agreement:
+    try:
+        plain = _run(process, original, feeds, settings, optimization="none")
+    except RuntimeFailure as error:
+        raise UncheckableError(str(error)) from error
     tolerances = [yardstick(*case, singles) for case in zip(reference, plain, strict=True)]
     comparisons = _compared(reference, outputs, tolerances)
     if not all(one.agrees for one in comparisons):
@@ -150,8 +190,8 @@ def _judged_again(
     feeds: Sequence[Feed],
     settings: RunSettings,
     comparisons: tuple[OutputComparison, ...],
-    reference: Sequence[Sequence[Array]],
-    other: Sequence[Sequence[Array]],
+    reference: Outputs,
+    other: Outputs,
 ) -> tuple[tuple[OutputComparison, ...], tuple[str, ...]]:
     """The comparisons with their disagreements judged by a float64 copy of the original, where that can be had."""
     if isinstance(original, bytes):
@@ -179,6 +219,6 @@ def _run(
 
 
 def _compared(
-    reference: Sequence[Sequence[Array]], other: Sequence[Sequence[Array]], tolerances: Sequence[Sequence[float]]
+    reference: Outputs, other: Outputs, tolerances: Sequence[Sequence[float]]
 ) -> tuple[OutputComparison, ...]:
     return tuple(compare_outputs(*case) for case in zip(reference, other, tolerances, strict=True))

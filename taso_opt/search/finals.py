@@ -19,7 +19,7 @@ from taso_opt.runtime import (
     RuntimeProcess,
     compare_latency,
 )
-from taso_opt.search.agreement import Agreement, Feed, agreement
+from taso_opt.search.agreement import Agreement, Feed, Verdicts, agreement
 
 TOO_SLOW = "it was measured no faster than the original"
 MOST_LOSERS = 2
@@ -124,7 +124,8 @@ class Trial:
     `singles` tells that float64 outputs come from float32 and are judged as such; `rounds` that the model quantizes,
     where a difference need not mean a wrong rule: such a candidate drops out. At `deadline`, by the monotonic clock,
     the user waits no longer for more certainty. The original has so many `weight_bytes`, and the largest candidate so
-    many `folded_bytes` when its constants are folded: in tiles weights take several times as much.
+    many `folded_bytes` when its constants are folded: in tiles weights take several times as much. `verdicts` remember
+    checks of the same.
     """
 
     feeds: Sequence[Feed]
@@ -135,6 +136,7 @@ class Trial:
     deadline: float = math.inf
     weight_bytes: int = 0
     folded_bytes: int = 0
+    verdicts: Verdicts | None = None
 
     @property
     def is_late(self) -> bool:
@@ -198,7 +200,7 @@ def _compared(
     process: RuntimeProcess, original: Model, candidate: Model, number: int, trial: Trial
 ) -> tuple[Agreement, list[str]]:
     """How far a candidate's outputs agree with the original's, and what speaks against it."""
-    agreed = agreement(process, original, candidate, trial.feeds, trial.settings, trial.singles)
+    agreed = agreement(process, original, candidate, trial.feeds, trial.settings, trial.singles, trial.verdicts)
     if agreed.reasons and not trial.rounds:
         raise _mismatch(number, agreed)
     return agreed, [agreed.failure] if agreed.failure else [*agreed.reasons, *agreed.elsewhere]

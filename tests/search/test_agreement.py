@@ -1,12 +1,16 @@
 """Whether candidates agree with the original, from the outputs of both."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.runtime import RunSettings
 from taso_opt.search import finals
 from taso_opt.search.agreement import CONTRADICTION, Agreement, agreement
+from taso_opt.search.verdicts import RememberedVerdicts
 
 BASE = np.linspace(-1, 1, 8).astype(np.float32)
 FEEDS = [{"number": np.array(number, np.int8)} for number in (0, 9)]
@@ -16,7 +20,7 @@ FEEDS = [{"number": np.array(number, np.int8)} for number in (0, 9)]
 def judged(monkeypatch):
     """The agreement of models with the first one, given the outputs of each, None for one that does not run."""
 
-    def judge(outputs, plain=None, singles=False, exact=None, computed=None):
+    def judge(outputs, plain=None, singles=False, exact=None, computed=None, verdicts=None):
         computed = [] if computed is None else computed
 
         def run(process, model, feeds, settings, optimization, timeout_s):
@@ -34,9 +38,39 @@ def judged(monkeypatch):
         monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
         monkeypatch.setattr("taso_opt.search.agreement.run_in_doubles", run_doubles)
         names = list(outputs)
-        return [agreement(None, names[0], other, FEEDS, RunSettings(), singles) for other in names[1:]]
+        return [agreement(None, names[0], other, FEEDS, RunSettings(), singles, verdicts) for other in names[1:]]
 
     return judge
+
+
+@pytest.fixture
+def verdicts(tmp_path):
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        yield RememberedVerdicts(table, "cpu", "model, inputs and version")
+
+
+def test_the_same_outputs_get_the_same_verdict_without_values_in_float64(judged, verdicts):
+    exact, computed = BASE.astype(np.float64), []
+    first, second, third = (
+        judged({"model": BASE + np.float32(4e-4), "candidate": BASE + error}, None, False, exact, computed, verdicts)[0]
+        for error in (np.float32(-3e-4), np.float32(-3e-4), np.float32(-2e-4))
+    )
+    assert first == second and first.warnings and not first.reasons
+    assert third.max_rel < first.max_rel
+    assert computed == [[0], [0]]
+
+
+def test_verdicts_on_other_models_and_those_that_refuse_are_not_remembered(judged, verdicts):
+    wrong = {"model": BASE, "candidate": BASE + np.float32(0.01)}
+    computed = []
+    for _ in range(2):
+        (found,) = judged(wrong, exact=BASE.astype(np.float64), computed=computed, verdicts=verdicts)
+        assert found.reasons
+    assert len(computed) == 2
+    (agreed,) = judged({"model": BASE, "candidate": BASE}, verdicts=verdicts)
+    outputs = [[BASE + feed["number"]] for feed in FEEDS]
+    assert verdicts.recall([*outputs, *outputs]) == agreed
+    assert replace(verdicts, question="another model").recall([*outputs, *outputs]) is None
 
 
 def test_a_candidate_within_the_tolerance_agrees(judged):
