@@ -63,7 +63,7 @@ def checked_names(job: Job) -> tuple[str, ...]:
     return tuple(value.name for value in job.source.proto.graph.output) if cut is None else cut.names
 
 
-def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str, folded_bytes: int = 0) -> Contest:
+def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str, folded_bytes: int) -> Contest:
     """Hold the finals of the plans' models, or follow the decision of earlier finals of the same on the same `place`.
 
     The winner of earlier finals is compared and timed again; only where it is now slower than the original beyond the

@@ -104,6 +104,7 @@ class PartNumbers:
         return [max(depth - base, 0) for depth, _ in depths]
 
     def _numbered(self, look: tuple[Any, ...]) -> int:
+        """The number of a look, from 1 on."""
         return self._numbers.setdefault(look, len(self._numbers) + 1)
 
 

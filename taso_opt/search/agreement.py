@@ -170,6 +170,7 @@ def _compared_by_yardstick(
     outputs: Outputs,
     warnings: tuple[str, ...],
 ) -> Agreement:
+    """How outputs agree with the original's by what the runtime's own optimizations change of these."""
     try:
         plain = _run(process, original, feeds, settings, optimization="none")
     except RuntimeFailure as error:

@@ -8,14 +8,13 @@ by bit.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 
 from taso_opt.cost import CostTable
 from taso_opt.runtime import OutputComparison, OutputDifference
-from taso_opt.runtime.inputs import Array, add_array
-from taso_opt.search.agreement import Agreement
+from taso_opt.runtime.inputs import add_array
+from taso_opt.search.agreement import Agreement, Outputs
 
 
 @dataclass(frozen=True)
@@ -26,17 +25,17 @@ class RememberedVerdicts:
     place: str
     question: str
 
-    def recall(self, outputs: Sequence[Sequence[Array]]) -> Agreement | None:
+    def recall(self, outputs: Outputs) -> Agreement | None:
         """How a check ended in which the models gave these outputs; None where there was none."""
         text = self.table.verdict(self.place, self._check(outputs))
         return None if text is None else _read(text)
 
-    def remember(self, outputs: Sequence[Sequence[Array]], found: Agreement) -> None:
+    def remember(self, outputs: Outputs, found: Agreement) -> None:
         """Remember how a check ended, if it ended well."""
         if not (found.failure or found.reasons):
             self.table.pass_verdict(self.place, self._check(outputs), json.dumps(asdict(found)))
 
-    def _check(self, outputs: Sequence[Sequence[Array]]) -> str:
+    def _check(self, outputs: Outputs) -> str:
         digest = sha256(self.question.encode())
         for run in outputs:
             digest.update(b"run")
