@@ -150,8 +150,12 @@ class Trial:
 
     @property
     def most_at_once(self) -> int:
-        """How many candidates there is room for beside the original and its control, at least one."""
-        return max((HEAT_BYTES - 2 * self.weight_bytes) // max(self.weight_bytes, self.folded_bytes, 1), 1)
+        """How many candidates there is room for beside the original and its control, at least one.
+
+        What folding adds is there twice while the runtime folds.
+        """
+        candidate = self.weight_bytes + 2 * max(self.folded_bytes - self.weight_bytes, 0)
+        return max((HEAT_BYTES - 2 * self.weight_bytes) // max(candidate, 1), 1)
 
 
 def hold_finals(

@@ -134,9 +134,9 @@ def test_large_models_run_in_the_heat_as_there_is_room_and_the_rest_by_predictio
 
 
 def test_what_weights_take_when_they_are_folded_counts_as_well(held):
-    finalist, _ = held(CERTAIN, heat=FAST_LAST, weight_bytes=80 << 20, folded_bytes=300 << 20)
+    finalist, _ = held(CERTAIN, heat=FAST_LAST, weight_bytes=80 << 20, folded_bytes=150 << 20)
     assert finalist.number == 1
-    finalist, _ = held(CERTAIN, heat=FAST_LAST, weight_bytes=80 << 20, folded_bytes=400 << 20)
+    finalist, _ = held(CERTAIN, heat=FAST_LAST, weight_bytes=80 << 20, folded_bytes=300 << 20)
     assert finalist.number == 0
 
 
