@@ -9,7 +9,7 @@ from taso_opt.api.contest import rewritten
 from taso_opt.api.job import Job
 from taso_opt.core.term import Term
 from taso_opt.cost import BROKEN, LATENCY, CostModel, Goal, TradeCost, Unit
-from taso_opt.cost.quantities import weight_bytes as weight_bytes_of
+from taso_opt.cost.quantities import weight_bytes as graph_weight_bytes
 from taso_opt.onnx_io import bytes_added, folded_terms, weight_bytes
 from taso_opt.report.record import ObjectivePart
 from taso_opt.search.finals import Standard
@@ -86,7 +86,7 @@ class Costs:
     def folded_bytes(self, plan: Plan) -> int:
         """How many bytes of weights a plan's model has when all that depends on constants alone is computed."""
         finder = self.latency.finder
-        return int(weight_bytes_of(plan.outputs, finder.builder, finder.is_constant))
+        return int(graph_weight_bytes(plan.outputs, finder.builder, finder.is_constant))
 
     def parts(self, plan: Plan) -> tuple[ObjectivePart, ...]:
         """What the plan changes of each quantity that counts or is limited; latency is measured instead."""
@@ -131,7 +131,7 @@ def _keeps_its_size(job: Job, plan: Plan, costs: Costs) -> bool:
     builder, original = costs.latency.finder.builder, job.model.graph.outputs
     folded = [folded_terms(builder, outputs, job.model.opset) for outputs in (original, plan.outputs)]
     before, after = (
-        weight_bytes_of(outputs, builder, terms.__contains__)
+        graph_weight_bytes(outputs, builder, terms.__contains__)
         for outputs, terms in zip((original, plan.outputs), folded, strict=True)
     )
     return after - before <= max(MOST_ADDED, weight_bytes(job.model))

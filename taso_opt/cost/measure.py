@@ -113,6 +113,17 @@ class _Prepared:
     waits: bool = False
     if_absent: float = math.inf
 
+    def item(self, model: bytes) -> MeasureItem:
+        """What the runtime's process is asked to time."""
+        return MeasureItem(
+            self.key,
+            model,
+            part=self.part,
+            copies=self.copies,
+            weight_bytes=self.weight_bytes,
+            value_bytes=self.value_bytes,
+        )
+
 
 class Measurer:
     """Measures units on one device."""
@@ -196,11 +207,7 @@ class Measurer:
         self._overhead = self._overhead or overhead(self._process, self._run, builder)
         timings: dict[str, Measured] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
-            items = [
-                MeasureItem(one.key, one.model, None, one.part, one.copies, one.weight_bytes, one.value_bytes)
-                for one in prepared
-                if one.waits is waits and one.model is not None
-            ]
+            items = [one.item(one.model) for one in prepared if one.waits is waits and one.model is not None]
             timings |= measure_many(self._process, items, self._run, plan, beside=self._canary(builder))
         return [timings.get(one.key) for one in prepared]
 

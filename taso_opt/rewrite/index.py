@@ -39,7 +39,7 @@ class RuleIndex(Generic[R]):
 
     def begins(self, term: Term) -> bool:
         """Whether the pattern of some entry begins with the operator of the term."""
-        return (term.operator if isinstance(term, Apply) else "Item" if isinstance(term, Item) else "") in self._by_head
+        return self._outline(term, 1)[0] in self._by_head
 
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries whose pattern may match the term, in the order given."""

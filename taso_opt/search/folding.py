@@ -39,7 +39,8 @@ def folding_sequences(
     """The sequences that begin at each of some terms.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
-    at the replaced term, at its only consumer, or at the longer sum that it is an operand of, and takes nothing apart.
+    at the replaced term, at its only consumer, or at the longer sum that it is an operand of; it goes on with what the
+    last one has made, and takes nothing apart.
     Weights that are only prepared, as a kernel enlarged to the size of another, lead somewhere where a sum takes them
     up or where the same is done to them again. Of what the same rules do from one place, as with each pair of the
     operands of a sum, the first few are enough. Rules that are hopeless one after the other are not followed.
@@ -163,15 +164,14 @@ def _continued(
     for _ in range(SEQUENCE_LENGTH):
         following: list[_Folded] = []
         for one in frontier:
-            consumer = only_consumer(one.root)
-            above = None if consumer is None else rewriter.with_child(consumer, one.root, one.image)
-            places = [one] if consumer is None or above is None else [one, replace(one, root=consumer, image=above)]
+            places, consumer = [one], only_consumer(one.root)
+            if consumer is not None:
+                above = rewriter.with_child(consumer, one.root, one.image)
+                places.append(replace(one, root=consumer, image=above))
             following += [further for place in places for further in _further(place, rewriter)]
             following += places[1:]
             joined = in_sum(one.root, one.image, consumer, sums, rewriter)
-            following += [
-                _Folded(*step.replacements[0], step.replacements[0][1], (*one.steps, step)) for step in joined
-            ]
+            following += [one.then(step, step.replacements[0][0]) for step in joined]
         frontier = []
         for one in following:
             if one.image in reached or len(reached) > SEQUENCE_BREADTH or is_hopeless(rules_of(one.steps)):
@@ -191,11 +191,15 @@ class _Folded:
     made: Term
     steps: tuple[Step, ...]
 
+    def then(self, step: Step, root: Term) -> _Folded:
+        """The sequence with one step more, at which it replaces this root."""
+        image = step.replacements[0][1]
+        return _Folded(root, image, image, (*self.steps, step))
+
 
 def _further(place: _Folded, rewriter: Rewriter) -> Iterator[_Folded]:
     """The sequence with one step more at the image of what it replaces; one that goes on with what was made last."""
     for step in rewriter.rewrites(place.image):
         goes_on = place.image is place.made or not leaves_whole(step, (place.made,))
         if goes_on and not _takes_apart(step, rewriter):
-            image = step.replacements[0][1]
-            yield _Folded(place.root, image, image, (*place.steps, step))
+            yield place.then(step, place.root)

@@ -26,16 +26,16 @@ def tensor(kind, *shape):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The copies of each kernel that the runtime was asked to time, by its key."""
-    copies = {}
+    """What the runtime was asked to time, by the key of the kernel."""
+    items = {}
 
-    def heard(process, items, run, plan, beside=None):
-        copies.update({item.key: item.copies for item in items})
-        return {item.key: Absent() for item in items}
+    def heard(process, batch, run, plan, beside=None):
+        items.update({item.key: item for item in batch})
+        return {item.key: Absent() for item in batch}
 
     monkeypatch.setattr("taso_opt.cost.measure.measure_many", heard)
     monkeypatch.setattr("taso_opt.cost.overhead.measure_many", lambda *asked: {})
-    return copies
+    return items
 
 
 def measurer(buffers=MIB, weights=MIB):
@@ -72,7 +72,7 @@ def test_what_a_kernel_gives_goes_to_memory_that_was_used_a_while_ago(asked):
     moved = 2 * 4 * 48 * 32 * 32
     for buffers in (MIB, 4 * MIB, 5 * MIB):
         measurer(buffers).measure([unit], op, UnitFinder(op), 17)
-        assert asked[unit.key] == ceil(buffers / moved) > 1
+        assert asked[unit.key].copies == ceil(buffers / moved) > 1
 
 
 def test_a_product_of_few_rows_waits_for_its_weights_and_one_of_many_does_not(asked):
@@ -80,21 +80,21 @@ def test_a_product_of_few_rows_waits_for_its_weights_and_one_of_many_does_not(as
     for rows, copies in ((64, 8), (160, 1)):
         (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, rows, 512), tensor(Const, 512, 512))])
         measurer(MIB, weights=8 * MIB).measure([unit], op, UnitFinder(op), 17)
-        assert asked[unit.key] == copies
+        assert asked[unit.key].copies == copies
 
 
 def test_what_is_computed_element_by_element_is_written_over_its_operand(asked):
     op = load_specs().builder()
     (unit,) = UnitFinder(op).units([op.Sigmoid(op.Relu(tensor(Var, 1, 64, 32, 32)))])[:1]
     measurer(16 * MIB).measure([unit], op, UnitFinder(op), 17)
-    assert asked[unit.key] == 1
+    assert asked[unit.key].copies == 1
 
 
 def test_a_product_that_computes_longer_than_it_waits_is_measured_once(asked):
     op = load_specs().builder()
     (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 512, 512), op.Neg(tensor(Var, 512, 512)))])[-1:]
     measurer(32 * MIB).measure([unit], op, UnitFinder(op), 17)
-    assert asked == {unit.key: 1}
+    assert list(asked) == [unit.key] and asked[unit.key].copies == 1
 
 
 @pytest.mark.parametrize("layout", [BLOCKED, PLAIN])
@@ -103,11 +103,21 @@ def test_conversions_of_layouts_lie_as_far_apart(asked, layout):
     unit = Unit(conversion_key(op.type(image), layout), (), frozenset(), (image,))
     for buffers, copies in ((MIB, 1), (4 * MIB, 4), (5 * MIB, 5)):
         measurer(buffers).measure([unit], op, UnitFinder(op), 17)
-        assert asked[unit.key] == copies
+        assert asked[unit.key].copies == copies
 
 
 def test_there_are_only_so_many_copies(asked):
     op, image = load_specs().builder(), tensor(Var, 1, 8, 4, 4)
     unit = Unit(conversion_key(op.type(image), PLAIN), (), frozenset(), (image,))
     measurer(32 * MIB).measure([unit], op, UnitFinder(op), 17)
-    assert asked[unit.key] == MOST_COPIES
+    assert asked[unit.key].copies == MOST_COPIES
+
+
+def test_a_batch_knows_what_all_copies_of_a_kernel_take(asked):
+    op, image = load_specs().builder(), tensor(Var, 1, 32, 64, 64)
+    (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 64, 512), tensor(Const, 512, 256))])
+    turned = Unit(conversion_key(op.type(image), BLOCKED), (), frozenset(), (image,))
+    measurer(4 * MIB, weights=2 * MIB).measure([unit, turned], op, UnitFinder(op), 17)
+    product, conversion = asked[unit.key], asked[turned.key]
+    assert (product.copies, product.weight_bytes, product.value_bytes) == (4, 2 * MIB, 4 * 4 * 64 * (512 + 256))
+    assert (conversion.copies, conversion.weight_bytes, conversion.value_bytes) == (4, 0, 4 * MIB)

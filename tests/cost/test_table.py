@@ -117,6 +117,17 @@ def test_decisions_are_kept_for_each_device_until_they_are_cleared(tmp_path):
         assert table.decision("cpu", "contest") is None
 
 
+def test_verdicts_are_kept_for_each_device_until_they_are_cleared(tmp_path):
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        table.pass_verdict("cpu", "check", "agrees")
+        table.pass_verdict("cpu", "check", "agrees with a warning")
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        assert table.verdict("cpu", "check") == "agrees with a warning"
+        assert table.verdict("cuda", "check") is table.verdict("cpu", "another") is None
+        table.clear()
+        assert table.verdict("cpu", "check") is None
+
+
 def test_a_table_from_before_decisions_gets_them(tmp_path):
     path = tmp_path / "costs.sqlite"
     with CostTable(path) as table:
