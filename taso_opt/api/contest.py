@@ -21,6 +21,8 @@ from taso_opt.onnx_io import (
     ModelProto,
     computes_in_singles,
     cut_out,
+    holds_its_data,
+    load_model,
     read_model,
     rounds_to_integers,
     save_atomically,
@@ -45,11 +47,13 @@ OTHER_SIZES_LIMIT_S = 30.0
 class Contest:
     """How the finals ended; `recalled` is the earlier decision that they followed, None where they were open.
 
-    Where the earlier decision is that the original stays, `finals` is None: nothing was measured again.
+    Where the earlier decision is that the original stays, `finals` is None: nothing was measured again. `winner` is the
+    winner's model, None where the model took part in another form than it is written in.
     """
 
     finals: Finals | None
     recalled: Decision | None = None
+    winner: ModelProto | None = None
 
 
 def rewritten(model: Model, plan: Plan) -> ModelProto:
@@ -81,11 +85,13 @@ def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str
         if known is not None and known.winner is not None and known.winner < len(plans):
             finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, known.winner, job.tell)
             if finals.finalist is not None and finals.finalist.won:
-                return Contest(finals, known)
+                return Contest(finals, known, candidates.written(known.winner))
         finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, heard=job.tell)
-        if finals.finalist is not None:
-            table.decide(place, question, finals.finalist.number if finals.finalist.won else None)
-        return Contest(finals)
+        if finals.finalist is None:
+            return Contest(finals)
+        winner = finals.finalist.number if finals.finalist.won else None
+        table.decide(place, question, winner)
+        return Contest(finals, winner=None if winner is None else candidates.written(winner))
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,8 @@ class _Stage:
     original: Path
     trial: Trial
     cut: Cutout | None
+    as_written: bool
+    """Whether plans take part in the form in which they are written."""
 
     def form(self, plan: Plan) -> ModelProto:
         """The model of a plan as it takes part."""
@@ -125,6 +133,11 @@ class _Candidates(Sequence[Path]):
             save_atomically(self._stage.form(plan), file, original=self._job.source.path, durable=False)
         return file
 
+    def written(self, number: int) -> ModelProto | None:
+        """The model of a candidate that ran, where it is what the plan gives, with all weights; forming takes longer."""
+        proto = load_model(self[number]) if self._stage.as_written else None
+        return proto if proto is not None and holds_its_data(proto) else None
+
 
 def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _Stage:
     """Unseeded random operators get seeds, to be comparable at all; what cannot run is cut out."""
@@ -146,7 +159,7 @@ def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _St
     timing = timing_feeds(inputs, samples, seed)
     judged = computes_in_singles(source), rounds_to_integers(source)
     trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source), folded_bytes, verdicts)
-    return _Stage(model, original, trial, cut)
+    return _Stage(model, original, trial, cut, proto is None)
 
 
 def feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput]) -> list[Sample]:

@@ -205,7 +205,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     if not finalist.won:
         return _unchanged(job, replace(measured, reason=costs.not_ahead))
     plan = plans[finalist.number]
-    winner = rewritten(job.model, plan)
+    winner = contest.winner or rewritten(job.model, plan)
     save_atomically(winner, job.output, original=job.source.path, force=job.settings.force)
     return replace(
         _with_plan(job, measured, plan, costs),

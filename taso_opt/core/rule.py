@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from taso_opt.core.condition import Bounds, Condition
 from taso_opt.core.dims import Size
@@ -97,7 +98,8 @@ class RuleSet:
         """
         for rule in self.rules:
             for one_way in (rule, rule.reversed()):
-                if _mentioned(one_way.target, besides=DILATIONS) <= _mentioned(one_way.source):
+                given = _mentioned(one_way.source)
+                if _mentioned(one_way.target) <= given or _mentioned(one_way.target, besides=DILATIONS) <= given:
                     yield one_way
 
 
@@ -107,8 +109,12 @@ def open_sizes(rule: Rule) -> frozenset[str]:
     return frozenset(name for name in found if isinstance(name, str))
 
 
-def _mentioned(roots: tuple[Term, ...], besides: str = "") -> set[Var | str]:
-    """The variables, and the size symbols in types and attributes, besides those of one name."""
+@lru_cache(maxsize=8)
+def _mentioned(roots: tuple[Term, ...], besides: str = "") -> frozenset[Var | str]:
+    """The variables, and the size symbols in types and attributes, besides those of one name.
+
+    The sides of the last few rules are remembered: each is looked at in both directions.
+    """
     found: set[Var | str] = set()
     for term in postorder(roots):
         if isinstance(term, Var):
@@ -120,4 +126,4 @@ def _mentioned(roots: tuple[Term, ...], besides: str = "") -> set[Var | str]:
         for part in parts:
             for size in part if isinstance(part, tuple) else (part,):
                 found.update(size.symbols() if isinstance(size, Size) else ())
-    return found
+    return frozenset(found)

@@ -26,7 +26,7 @@ from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
-from taso_opt.onnx_io.save import check_output, copy_unchanged, inlined, save_atomically
+from taso_opt.onnx_io.save import check_output, copy_unchanged, holds_its_data, inlined, save_atomically
 from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import fill_weights, standalone_model
@@ -61,6 +61,7 @@ __all__ = [
     "fold_constant",
     "folded_terms",
     "has_control_flow",
+    "holds_its_data",
     "in_written_order",
     "inlined",
     "load_model",

@@ -7,17 +7,15 @@ from pathlib import Path
 from onnx import ModelProto
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io.external import is_external
 from taso_opt.onnx_io.load import load_model
-from taso_opt.onnx_io.save import INLINE_LIMIT, inlined
-from taso_opt.onnx_io.scopes import all_tensors
+from taso_opt.onnx_io.save import INLINE_LIMIT, holds_its_data, inlined
 
 __all__ = ["ModelProto", "model_in_memory", "store_model"]
 
 
 def store_model(model: ModelProto, path: Path) -> None:
     """Write a model that has no external data; InvalidInputError when it has some or is too large for one file."""
-    content = None if any(map(is_external, all_tensors(model))) else inlined(model, path.parent)
+    content = inlined(model, path.parent) if holds_its_data(model) else None
     if content is None:
         raise InvalidInputError(
             f"expected a model in memory with all its weights and of at most {INLINE_LIMIT} bytes, found a larger one "

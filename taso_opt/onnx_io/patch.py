@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.onnx_io.arrangement import Arrangement
@@ -19,6 +19,9 @@ from taso_opt.spec.operator import Array
 
 PREFIX = "tasoopt_"
 """What the names of new nodes and values start with."""
+
+PLAIN_KINDS = "biuf"
+"""The kinds of NumPy's types whose bytes are those of a tensor; large ones are not copied more often than they must."""
 
 Fold = Callable[[Term], Array]
 
@@ -45,13 +48,12 @@ class Patch:
         used |= {value.name for value in (*self._graph.input, *self._graph.output)}
         result = self._kept(used)
         graph = result.graph
-        # ONNX keeps some operands of terms in attributes.
-        new = (self._tensor(name, value) for name, value in self._constants.items() if name in used)
-        if result.ir_version < FIRST_IR_WITH_DEFAULTS:
-            graph.node.extend(map(_constant_node, new))
+        # ONNX keeps some operands of terms in attributes, which nothing uses.
+        for name, value in self._constants.items():
+            if name in used:
+                before = result.ir_version < FIRST_IR_WITH_DEFAULTS
+                self._fill(_constant_node(graph, name) if before else graph.initializer.add(), name, value)
         graph.node.extend(self._nodes)
-        if result.ir_version >= FIRST_IR_WITH_DEFAULTS:
-            graph.initializer.extend(new)
         return result
 
     def _build(self) -> None:
@@ -181,9 +183,15 @@ class Patch:
             self._constants[self._arrays[key]] = np.array(value, order="C")
         return self._arrays[key]
 
-    def _tensor(self, name: str, value: Term | Array) -> TensorProto:
-        """A new constant, computed only now, so that never two large ones are there at once."""
-        return numpy_helper.from_array(self._fold(value) if isinstance(value, Term) else value, name)
+    def _fill(self, tensor: TensorProto, name: str, value: Term | Array) -> None:
+        """Put a new constant into its place, computed only now, so that never two large ones are there at once."""
+        array = self._fold(value) if isinstance(value, Term) else value
+        if array.dtype.kind in PLAIN_KINDS:
+            tensor.name, tensor.data_type = name, helper.np_dtype_to_tensor_dtype(array.dtype)
+            tensor.dims.extend(array.shape)
+            tensor.raw_data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        else:
+            tensor.CopyFrom(numpy_helper.from_array(array, name))
 
 
 def _drop_unused(graph: GraphProto, used: set[str], defined: set[str]) -> None:
@@ -202,5 +210,7 @@ def _drop_unused(graph: GraphProto, used: set[str], defined: set[str]) -> None:
             del graph.quantization_annotation[at]
 
 
-def _constant_node(tensor: TensorProto) -> NodeProto:
-    return helper.make_node("Constant", [], [tensor.name], name=tensor.name, value=tensor)
+def _constant_node(graph: GraphProto, name: str) -> TensorProto:
+    """The place of the value of a new node that yields it."""
+    node = graph.node.add(op_type="Constant", name=name, output=[name])
+    return node.attribute.add(name="value", type=AttributeProto.TENSOR).t

@@ -119,10 +119,15 @@ def _check_no_data(out: Path, proto: ModelProto, original: Path) -> None:
             raise UsageError(f"expected an output other than the data of the input, found {out} for both")
 
 
+def holds_its_data(proto: ModelProto) -> bool:
+    """Whether a model needs no other file."""
+    return not any(map(is_external, all_tensors(proto)))
+
+
 def inlined(proto: ModelProto, folder: Path, limit: int = INLINE_LIMIT) -> bytes | None:
     """The model as bytes with all external data read in; None when that passes `limit` bytes."""
     tensors = list(all_tensors(proto))
-    if not any(map(is_external, tensors)):
+    if holds_its_data(proto):
         return _serialized(proto) if proto.ByteSize() <= limit else None
     if sum(map(byte_count, tensors)) > limit:
         return None
