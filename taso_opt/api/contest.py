@@ -134,7 +134,7 @@ class _Candidates(Sequence[Path]):
         return file
 
     def written(self, number: int) -> ModelProto | None:
-        """The model of a candidate that ran, where it is what the plan gives, with all weights; forming takes longer."""
+        """The model of a candidate that ran, where it is all that the plan gives; forming it anew takes longer."""
         proto = load_model(self[number]) if self._stage.as_written else None
         return proto if proto is not None and holds_its_data(proto) else None
 

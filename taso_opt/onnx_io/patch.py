@@ -213,4 +213,5 @@ def _drop_unused(graph: GraphProto, used: set[str], defined: set[str]) -> None:
 def _constant_node(graph: GraphProto, name: str) -> TensorProto:
     """The place of the value of a new node that yields it."""
     node = graph.node.add(op_type="Constant", name=name, output=[name])
-    return node.attribute.add(name="value", type=AttributeProto.TENSOR).t
+    attribute: AttributeProto = node.attribute.add(name="value", type=AttributeProto.TENSOR)
+    return attribute.t
