@@ -7,6 +7,7 @@ from pathlib import Path
 
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, running, silent
 from taso_opt.api.settings import CompareSettings
+from taso_opt.api.sizes import assumption
 from taso_opt.api.summary import measured_latency, measured_speedup
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure
@@ -70,7 +71,7 @@ def compare_files(
     (contestant,) = latency.candidates
     if isinstance(contestant, Failed):
         raise RuntimeFailure(contestant.reason)
-    told = (f"{BY_PARTS}: {why}",) if why else ()
+    told = (*((f"{BY_PARTS}: {why}",) if why else ()), *assumption(reference, chosen.dims, samples))
     answer = _answer(str(first), str(second), replace(found, warnings=(*told, *found.warnings)), latency, contestant)
     return replace(answer, timed_by=info.timed_by)
 

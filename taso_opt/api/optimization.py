@@ -25,6 +25,7 @@ from taso_opt.api.session import (
     versions,
 )
 from taso_opt.api.settings import OptimizeSettings, goal_of, usual_budget
+from taso_opt.api.sizes import assumption, read_with_samples
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
@@ -36,7 +37,6 @@ from taso_opt.onnx_io import (
     copy_unchanged,
     has_control_flow,
     operator_counts,
-    read_model,
     save_atomically,
     spellable,
 )
@@ -49,7 +49,6 @@ from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.clock import Clock
 from taso_opt.search.finals import FailedCheck
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
-from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import Builder
 
@@ -89,10 +88,9 @@ def optimize_file(
     if not chosen.dry_run:
         check_output(output, path, chosen.force)
     tell("reading the model")
-    read = read_model(path, load_specs(), chosen.bindings[0])
+    read, samples = read_with_samples(path, chosen.bindings[0], chosen.inputs)
     budget = usual_budget(len(read.proto.graph.node)) if chosen.budget is None else chosen.budget
     chosen = replace(chosen, budget=budget)
-    samples = read_samples(chosen.inputs, read.inputs)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
         info, run = running(runtime, chosen)
         require_loadable(read, info)
@@ -272,5 +270,5 @@ def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:
         objective=costs.parts(shown),
         settings=job.settings.described(),
         runtime={"tasoopt": __version__, **versions(), **asdict(job.info)},
-        warnings=(*_by_parts(job), *job.remarks),
+        warnings=(*_by_parts(job), *assumption(job.source, job.settings.dims, job.samples), *job.remarks),
     )

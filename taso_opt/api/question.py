@@ -16,8 +16,8 @@ from taso_opt.search.plan import Plan
 
 def search_question(job: Job, rules: Sequence[CompiledRule]) -> str:
     """A digest of all that a search depends on beside costs: model, sizes, rules, goal, budget, version of the tool."""
-    settings = job.settings
-    found = sha256(repr((__version__, sorted(settings.dims.items()), job.goal, job.budget, settings.alpha)).encode())
+    sizes = sorted(job.source.bindings.items())
+    found = sha256(repr((__version__, sizes, job.goal, job.budget, job.settings.alpha)).encode())
     found.update(" ".join(rule.rule.name for rule in rules).encode())
     _add_model(found, job)
     return found.hexdigest()

@@ -11,6 +11,7 @@ import numpy as np
 
 from taso_opt.api.contest import feeds_at_other_sizes
 from taso_opt.api.job import Job
+from taso_opt.api.sizes import read_at_sizes
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError, UncheckableError
 from taso_opt.onnx_io import (
@@ -22,7 +23,6 @@ from taso_opt.onnx_io import (
     deciding_values,
     may_be_tidied,
     operator_counts,
-    read_model,
     save_atomically,
     seeded,
     signature,
@@ -30,7 +30,6 @@ from taso_opt.onnx_io import (
 from taso_opt.runtime import run_feeds, tidy
 from taso_opt.search.agreement import Feed, agreement
 from taso_opt.search.feeds import other_sizes, sample_feeds
-from taso_opt.spec import load_specs
 
 PASS = "clean-up of the bodies of control flow: {} operators became {}"
 ON_RANKS = ", taking the file's word for the ranks of inner values"
@@ -76,7 +75,7 @@ def _checked(job: Job, found: Tidied) -> Model | None:
     job.tell("comparing the cleaned model with the original")
     with scratch_folder() as folder:
         file = _saved(job, found.model, folder / "tidied.onnx")
-        model = read_model(file, load_specs(), job.settings.bindings[0])
+        model = read_at_sizes(file, job.settings.bindings[0], job.samples)
         if model.inputs != job.source.inputs:
             return None
         original = job.source.path

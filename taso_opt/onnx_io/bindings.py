@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from taso_opt.core.dims import Dim, Size, bind
 from taso_opt.core.term import Apply, Attribute, Const, Term, Var, postorder
@@ -26,16 +26,22 @@ def default_size(axis: int, rank: int) -> int:
     return IMAGE_AXIS if rank >= 4 and axis >= 2 else OTHER_AXIS
 
 
-def input_bindings(types: Iterable[TensorType], dims: Mapping[str, int]) -> dict[str, int]:
-    """A number for every symbol of the inputs: the user's, by the name in the model, else that of its first axis.
+def input_bindings(
+    types: Mapping[str, TensorType], dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, int]:
+    """A number for every symbol of the inputs, whose types stand under their names.
 
-    Raises UsageError for a name that no input has and for a number below 1.
+    It is the user's, in `dims` by the name in the model, else what follows from the shapes of inputs, else that of its
+    first axis. Raises UsageError for a name that no input has and for a number below 1.
     """
     found: dict[str, int] = {}
-    for kind in types:
+    for name, kind in types.items():
+        if name in shapes:
+            learn(kind, TensorType(kind.dtype, tuple(shapes[name])), found)
+    for kind in types.values():
         for axis, dim in enumerate(kind.shape):
-            for name in dim.symbols() if isinstance(dim, Size) else ():
-                found.setdefault(name, default_size(axis, kind.rank))
+            for symbol in dim.symbols() if isinstance(dim, Size) else ():
+                found.setdefault(symbol, default_size(axis, kind.rank))
     for given, number in dims.items():
         wanted = symbol_name(given)
         if wanted is None or wanted not in found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onnx import GraphProto, ModelProto, TypeProto
@@ -23,11 +23,17 @@ from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 
 
-def read_model(path: Path | str, library: SpecLibrary, dims: Mapping[str, int] | None = None) -> Model:
+def read_model(
+    path: Path | str,
+    library: SpecLibrary,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Model:
     """Read and check a model file.
 
-    `dims` gives numbers to symbolic dims of the inputs for the purpose of costs; the graph keeps the symbols. Raises
-    InvalidInputError for a file that is no valid model and UsageError for a wrong entry of `dims`.
+    `dims` gives numbers to symbolic dims of the inputs for the purpose of costs, and `shapes` of inputs by name those
+    that `dims` lacks; the graph keeps the symbols. Raises InvalidInputError for a file that is no valid model and
+    UsageError for a wrong entry of `dims`.
     """
     path = Path(path)
     # 1. Load, check, and infer all types twice: with symbols, and with the numbers that symbols are bound to.
@@ -36,7 +42,7 @@ def read_model(path: Path | str, library: SpecLibrary, dims: Mapping[str, int] |
     bare = symbolic_skeleton(proto, path.parent)
     types = infer_types(bare)
     required = _required_inputs(proto)
-    bindings = input_bindings((types.get(name, UNKNOWN_TYPE) for name in required), dims or {})
+    bindings = input_bindings({name: types.get(name, UNKNOWN_TYPE) for name in required}, dims or {}, shapes or {})
     numeric = numeric_types(bare, bindings)
     # 2. Turn the nodes into terms; a node that does not type under the numbers too becomes opaque, and all is redone.
     opaque: set[int] = set()

@@ -5,7 +5,8 @@ import pytest
 from onnx import numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.errors import MismatchError
+from taso_opt.api.sizes import assumption, read_with_samples
+from taso_opt.errors import InvalidInputError, MismatchError
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N,256] a, float[N,256] b, float[N,256] c, float[N,256] d) => (float[M,256] y)
@@ -68,3 +69,51 @@ def test_sizes_go_together_and_the_last_one_stands_for_further_ones():
         {"N": 16, "length": 64, "k": 4},
     )
     assert OptimizeSettings().bindings == ({},)
+
+
+def test_sizes_that_nobody_gave_are_told(path, process):
+    told = "the model leaves sizes open and was measured at N = 1 (--dim or --inputs gives others)"
+    assert told in optimize_file(path, OptimizeSettings(budget=20.0, dry_run=True), process=process).warnings
+    named = OptimizeSettings(budget=20.0, dry_run=True, dims={"N": 4})
+    assert not any("sizes open" in warning for warning in optimize_file(path, named, process=process).warnings)
+
+
+def samples(folder, **rows):
+    arrays = {name: np.ones((count, 256), np.float32) for name, count in rows.items()}
+    np.savez(folder / "inputs.npz", **arrays)
+    return folder / "inputs.npz"
+
+
+def test_costs_are_those_at_the_sizes_of_the_samples(path, tmp_path):
+    model, found = read_with_samples(path, {}, samples(tmp_path, a=5))
+    assert {entry.name: entry.bound for entry in model.inputs} == dict.fromkeys("abcd", (5, 256))
+    assert [sample["a"].shape for sample in found] == [(5, 256)]
+    assert not assumption(model, {}, found)
+
+
+def test_sizes_that_are_named_come_before_those_of_the_samples(path, tmp_path):
+    model, _ = read_with_samples(path, {"N": 3}, samples(tmp_path, a=5))
+    assert {entry.bound for entry in model.inputs} == {(3, 256)}
+
+
+def test_a_sample_without_elements_says_nothing_of_sizes(path, tmp_path):
+    model, _ = read_with_samples(path, {}, samples(tmp_path, a=0))
+    assert {entry.bound for entry in model.inputs} == {(1, 256)}
+
+
+def test_a_sample_of_another_shape_is_refused(path, tmp_path):
+    np.savez(tmp_path / "inputs.npz", a=np.ones((5, 255), np.float32))
+    with pytest.raises(InvalidInputError, match="expected float32"):
+        read_with_samples(path, {}, tmp_path / "inputs.npz")
+
+
+def test_names_of_sizes_are_told_as_the_option_takes_them(tmp_path):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[n,k,M] x) => (float[n,k,M] y) { y = Relu(x) }'
+    proto = parser.parse_model(text)
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.shape.dim[1].dim_param = "p2o.1"
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    model, found = read_with_samples(tmp_path / "model.onnx", {}, None)
+    assert "at n = 1, p2o.1 = 32, M = 32 (" in assumption(model, {}, found)[0]
+    model, found = read_with_samples(tmp_path / "model.onnx", {"p2o.1": 7}, None)
+    assert "at n = 1, M = 32 (" in assumption(model, {"p2o.1": 7}, found)[0]
