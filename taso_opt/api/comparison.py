@@ -7,7 +7,7 @@ from pathlib import Path
 
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, running, silent
 from taso_opt.api.settings import CompareSettings
-from taso_opt.api.sizes import assumption
+from taso_opt.api.sizes import assumption, read_with_samples
 from taso_opt.api.summary import measured_latency, measured_speedup
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure
@@ -32,7 +32,6 @@ from taso_opt.runtime import (
 )
 from taso_opt.search.agreement import Agreement, agreement
 from taso_opt.search.feeds import sample_feeds, timing_feeds
-from taso_opt.search.samples import read_samples
 from taso_opt.spec import load_specs
 
 
@@ -46,8 +45,8 @@ def compare_files(
     chosen, tell = settings or CompareSettings(), progress or silent
     require_runtime(chosen.runtime)
     tell("reading the models")
-    reference, other = (read_model(Path(path), load_specs(), chosen.dims) for path in (first, second))
-    samples = read_samples(chosen.inputs, reference.inputs)
+    reference, samples = read_with_samples(Path(first), chosen.dims, chosen.inputs)
+    other = read_model(Path(second), load_specs(), chosen.dims)
     feeds = sample_feeds(reference.inputs, samples, chosen.seed)
     timing = timing_feeds(reference.inputs, samples, chosen.seed)
     with RuntimeProcess() as process, scratch_folder() as folder:

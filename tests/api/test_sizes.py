@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.api.sizes import assumption, read_with_samples
 from taso_opt.errors import InvalidInputError, MismatchError
 
@@ -89,6 +89,17 @@ def test_costs_are_those_at_the_sizes_of_the_samples(path, tmp_path):
     assert {entry.name: entry.bound for entry in model.inputs} == dict.fromkeys("abcd", (5, 256))
     assert [sample["a"].shape for sample in found] == [(5, 256)]
     assert not assumption(model, {}, found)
+
+
+def test_inputs_that_a_comparison_draws_fit_those_that_are_given(tmp_path):
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[4,K] a, float[K,4] b) => (float[4,4] y) { y = MatMul(a, b) }'
+    )
+    (tmp_path / "model.onnx").write_bytes(parser.parse_model(text).SerializeToString())
+    np.savez(tmp_path / "inputs.npz", a=np.ones((4, 5), np.float32))
+    settings = CompareSettings(rounds=2, inputs=tmp_path / "inputs.npz")
+    found = compare_files(tmp_path / "model.onnx", tmp_path / "model.onnx", settings)
+    assert found.agrees and not any("sizes open" in warning for warning in found.warnings)
 
 
 def test_sizes_that_are_named_come_before_those_of_the_samples(path, tmp_path):
