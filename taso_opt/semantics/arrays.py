@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from taso_opt.semantics.devices import IN_MEMORY, ArrayModule
-from taso_opt.spec.operator import Array, ScalarFunction
+from taso_opt.spec.operator import Array, Recurrence, ScalarFunction
 
 SAMPLE_AXIS = "z"
 
@@ -142,6 +142,18 @@ class FloatArrays:
     def pad(self, x: Array, widths: Sequence[tuple[int, int]], lowest: bool = False) -> Array:
         """Pad the last axes with zeros, or with what loses every comparison."""
         return surrounded(x, widths, self.lowest if lowest else 0)
+
+    def iterate(
+        self, step: Recurrence, rows: Array, state: Sequence[Array], operands: Sequence[Array]
+    ) -> tuple[Array, ...]:
+        """The states of a recurrence after each row of the first axis, which is a new first axis of each result."""
+        count, *shape = self.shape(rows)
+        found: list[tuple[Array, ...]] = []
+        for place in range(count):
+            row = self.reshape(self.slice(rows, -len(shape) - 1, place, place + 1), shape)
+            state = step(self, row, tuple(state), tuple(operands))
+            found.append(tuple(self.reshape(one, (1, *self.shape(one))) for one in state))
+        return tuple(self.concatenate(parts, -len(self.shape(parts[0]))) for parts in zip(*found, strict=True))
 
     def windows(self, x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
         """All windows over the last axes; the positions inside a window become new last axes."""

@@ -62,7 +62,21 @@ class ArrayModule(Protocol):
     def reshape(self, x: Array, shape: Sequence[int]) -> Array: ...
     def broadcast(self, x: Array, shape: Sequence[int]) -> Array: ...
     def pad(self, x: Array, widths: Sequence[tuple[int, int]], lowest: bool = False) -> Array: ...
+    def iterate(
+        self, step: Recurrence, rows: Array, state: Sequence[Array], operands: Sequence[Array]
+    ) -> tuple[Array, ...]: ...
     def windows(self, x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array: ...
+
+
+class Recurrence(Protocol):
+    """The state after one more row, from the state before it and operands that stay; it depends on nothing else."""
+
+    __module__: str
+    __qualname__: str
+
+    def __call__(
+        self, xp: ArrayModule, row: Array, state: tuple[Array, ...], operands: tuple[Array, ...], /
+    ) -> tuple[Array, ...]: ...
 
 
 @dataclass(frozen=True)

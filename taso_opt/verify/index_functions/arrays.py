@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from taso_opt.core.dims import Dim, divide
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec.operator import ScalarFunction
+from taso_opt.spec.operator import Recurrence, ScalarFunction
 from taso_opt.spec.windows import WindowShares
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import (
@@ -36,6 +36,7 @@ from taso_opt.verify.index_functions.elements import (
     summed,
 )
 from taso_opt.verify.index_functions.facts import Facts
+from taso_opt.verify.index_functions.iterations import iterated
 from taso_opt.verify.index_functions.layout import Layout, between, crossed, cut_by_terms, joined, merged, places, plain
 from taso_opt.verify.index_functions.reshaping import groups, source_place
 from taso_opt.verify.index_functions.tables import table_of
@@ -280,6 +281,12 @@ class IndexArrays:
             return multiplied(_product([_guard(self.facts, margin) for margin in margins]), x.at(inner))
 
         return Tensor(shape, layouts, element)
+
+    def iterate(
+        self, step: Recurrence, rows: Tensor, state: Sequence[Tensor], operands: Sequence[Tensor]
+    ) -> tuple[Tensor, ...]:
+        """The states of a recurrence after each row."""
+        return iterated(self, step, rows, state, operands)
 
     def windows(self, x: Tensor, kernel: Sequence[Dim], strides: Sequence[Dim], dilations: Sequence[Dim]) -> Tensor:
         """All windows over the last axes; the positions inside a window become new last axes."""
