@@ -57,7 +57,9 @@ def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
     rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if _operators(rule) <= ARITHMETIC)))
     for axiom in library.definitions.values():
         for instance in axiom.instances(builder):
-            if axiom.respelled:
+            if len(instance.left) > 1:
+                yield Rule(instance.left, instance.right)
+            elif axiom.respelled:
                 said[instance.left].append(_wordings(builder, rewriter, instance.right[0]))
             else:
                 for wording in instance.right:

@@ -20,7 +20,16 @@ from taso_opt.spec.operator import Operator, Spelling
 
 T = TypeVar("T")
 SPECS_PACKAGE = "taso_opt.data.specs"
-SHARED_MODULES = ("elementwise", "joining", "piecewise", "reductions", "shapes", "transcendental", "windows")
+SHARED_MODULES = (
+    "elementwise",
+    "joining",
+    "piecewise",
+    "recurrent",
+    "reductions",
+    "shapes",
+    "transcendental",
+    "windows",
+)
 """Modules of this package that specifications take meanings, types and laws from."""
 
 
@@ -79,6 +88,8 @@ def assemble(modules: list[ModuleType]) -> SpecLibrary:
                 _add(definitions, law.__name__, law.__definition__, module)
         for law in getattr(module, "AXIOMS", ()):
             _add(axioms, law.name, law, module)
+        for law in getattr(module, "DEFINITIONS", ()):
+            _add(definitions, law.name, law, module)
     tables = MappingProxyType(operators), MappingProxyType(axioms), MappingProxyType(definitions)
     return SpecLibrary(*tables, MappingProxyType(spellings), hasher.hexdigest())
 

@@ -80,7 +80,8 @@ def test_progress_stays_on_one_line_of_a_narrow_terminal(model):
 
 
 def test_what_is_too_wide_for_a_terminal_is_broken_between_words(tmp_path):
-    longest = max(read_records(None), key=lambda record: len(record.text))
+    whole = [record for record in read_records(None) if max(map(len, record.text.split())) < 50]
+    longest = max(whole, key=lambda record: len(record.text))
     command = [sys.executable, "-m", "taso_opt", "rules", "explain", longest.identity]
     written, _ = terminal.record(command, 60, {}, tmp_path)
     lines = terminal.screen("", written, 60).text.splitlines()

@@ -1,0 +1,205 @@
+"""Gated recurrent unit: ONNX's GRU over a sequence, forward, with biases and the state before the first element.
+
+The results are all states [t, 1, b, n] and the last one. Gates stand in the order update, reset, candidate; with
+`linear_before_reset` the reset gate is applied to the product of the state, else to the state.
+"""
+
+from functools import partial
+
+from taso_opt.core.literal import literal
+from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, definition
+from taso_opt.spec.recurrent import (
+    BIASES,
+    SWAP,
+    TIME,
+    N,
+    affine,
+    all_and_last,
+    by_gate,
+    gate,
+    infer_recurrent,
+    joined_schemes,
+    of_sequences,
+    one_row,
+    packed,
+    parts,
+    products,
+    reads_forward,
+    sum_of,
+    weight_schemes,
+    without_row,
+)
+from taso_opt.spec.transcendental import SIGMOID, TANH
+
+GATES = 3
+ACTIVATIONS = ("Sigmoid", "Tanh")
+ALL, LAST = range(2)
+
+
+def infer(x, w, r, b, h, linear_before_reset):
+    return infer_recurrent(GATES, x, w, r, b, h)
+
+
+def evaluate(xp, x, w, r, b, h, linear_before_reset):
+    return all_and_last(xp, late_reset if linear_before_reset else early_reset, x, (w, r, b), (h,))
+
+
+def late_reset(xp, x, state, weights):
+    """The state after one more element, where its product is reset."""
+    (h,), (w, r, b) = state, weights
+    of_x, of_h = affine(xp, x, w, b, 0), affine(xp, h, r, b, 1)
+    update, reset = (xp.apply(SIGMOID, xp.add(gate(xp, of_x, h, at), gate(xp, of_h, h, at))) for at in range(2))
+    return _state(xp, h, update, xp.add(gate(xp, of_x, h, 2), xp.multiply(reset, gate(xp, of_h, h, 2))))
+
+
+def early_reset(xp, x, state, weights):
+    """The same where the state is reset."""
+    (h,), (w, r, b) = state, weights
+    of_x, of_h = affine(xp, x, w, b, 0), affine(xp, h, r, b, 1)
+    update, reset = (xp.apply(SIGMOID, xp.add(gate(xp, of_x, h, at), gate(xp, of_h, h, at))) for at in range(2))
+    of_reset = affine(xp, xp.multiply(reset, h), r, b, 1)
+    return _state(xp, h, update, xp.add(gate(xp, of_x, h, 2), gate(xp, of_reset, h, 2)))
+
+
+def _state(xp, h, update, candidate):
+    new = xp.apply(TANH, candidate)
+    return (xp.add(new, xp.multiply(update, xp.subtract(h, new))),)
+
+
+def read(op, node):
+    x, w, r, b, lengths, h = (*node.inputs, *(None,) * 6)[:6]
+    if not reads_forward(node, ACTIVATIONS) or lengths is not None or None in (b, h):
+        return None
+    whole = op.GRU(x, w, r, b, h, linear_before_reset=int(bool(node.attribute("linear_before_reset", 0))))
+    return tuple(op.item(whole, index) for index in range(node.output_count))
+
+
+def write(term, context):
+    x, w, r, b, h = term.args
+    size, late = context.type_of(h).shape[-1], term.attribute("linear_before_reset")
+    if not isinstance(size, int):
+        return None
+    return OnnxCall("GRU", (x, w, r, b, None, h), {"hidden_size": size, "linear_before_reset": late}, OPERATOR.outputs)
+
+
+OPERATOR = Operator(
+    "GRU",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling(("GRU",), read, write),
+    arity=5,
+    outputs=2,
+    defined=True,
+)
+
+
+def _mixed(op, update, new, h):
+    return op.Add(op.Mul(op.Sub(literal(1), update), new), op.Mul(update, h))
+
+
+def _moved(op, update, new, h):
+    return op.Add(new, op.Mul(update, op.Sub(h, new)))
+
+
+MIXTURES = {"mixed": _mixed, "moved": _moved}
+"""How models say that the state is kept as far as the update gate says, and else the candidate is taken."""
+
+
+@definition(respelled=False)
+def gru_step_with_late_reset(op, x: "1 b i", w: "1 3*n i", r: "1 3*n n", b: "1 6*n", h: "1 b n"):
+    of_x, of_h = products(op, GATES, *map(partial(without_row, op), (x, w, r, b, h)))
+    (kept, late), (kept_of_h, late_of_h) = (_candidate_apart(op, one) for one in (of_x, of_h))
+    update, reset = parts(op, op.Sigmoid(op.Add(kept, kept_of_h)), 2)
+    new = op.Tanh(op.Add(late, op.Mul(reset, late_of_h)))
+    return _results(op, op.GRU(x, w, r, b, h, linear_before_reset=1), _moved(op, update, new, without_row(op, h)))
+
+
+@definition(respelled=False)
+def gru_step_with_early_reset(op, x: "1 b i", w: "1 3*n i", r: "1 3*n n", b: "1 6*n", h: "1 b n"):
+    element, of_element, of_state, biases, state = map(partial(without_row, op), (x, w, r, b, h))
+    halves = op.Split(biases, axis=-1, sizes=(N * GATES, N * GATES))
+    of_x = op.Add(op.MatMul(element, op.Transpose(of_element, perm=SWAP)), op.item(halves, 0))
+    weights = op.Transpose(of_state, perm=SWAP)
+    kept, own, bias = (_candidate_apart(op, one) for one in (of_x, weights, op.item(halves, 1)))
+    update, reset = parts(op, op.Sigmoid(op.Add(kept[0], op.Add(op.MatMul(state, own[0]), bias[0]))), 2)
+    new = op.Tanh(op.Add(kept[1], op.Add(op.MatMul(op.Mul(reset, state), own[1]), bias[1])))
+    return _results(op, op.GRU(x, w, r, b, h, linear_before_reset=0), _moved(op, update, new, state))
+
+
+def _candidate_apart(op, joined):
+    """What belongs to the update and reset gates, and what to the candidate."""
+    split = op.Split(joined, axis=-1, sizes=(2 * N, N))
+    return op.item(split, 0), op.item(split, 1)
+
+
+def _results(op, whole, state):
+    last = one_row(op, state)
+    return tuple(op.item(whole, output) for output in (ALL, LAST)), (one_row(op, last), last)
+
+
+@definition(linear_before_reset=(0, 1), respelled=False)
+def gru_goes_on(op, x: "t b i", y: "s b i", w: "1 3*n i", r: "1 3*n n", b: "1 6*n", h: "1 b n", linear_before_reset):
+    run = partial(op.GRU, linear_before_reset=linear_before_reset)
+    first = run(x, w, r, b, h)
+    second = run(y, w, r, b, op.item(first, LAST))
+    whole = run(op.Concat(x, y, axis=TIME), w, r, b, h)
+    before, behind, last = of_sequences(op, op.item(whole, ALL), x, y)
+    known = (second, LAST), (second, ALL), (first, ALL), (first, LAST)
+    return (op.item(whole, LAST), behind, before, last), tuple(op.item(*one) for one in known)
+
+
+def _step_of_gates(where, mixture, late):
+    """One element, where each gate has weights of its own."""
+
+    def law(op, x, h, **weights):
+        own = by_gate(weights, GATES)
+        update, reset = (op.Sigmoid(sum_of(op, where, x, h, *one)) for one in own[:2])
+        if late:
+            of_x, of_h = _affine(op, x, h, *own[2])
+            candidate = op.Add(of_x, op.Mul(reset, of_h))
+        else:
+            candidate = sum_of(op, where, x, op.Mul(reset, h), *own[2])
+        return _last(op, x, h, own, late), MIXTURES[mixture](op, update, op.Tanh(candidate), h)
+
+    schemes = {"x": "b i", "h": "b n", **weight_schemes(where, GATES)}
+    name = f"gru_step_of_gates_{mixture}_with_{'late' if late else 'early'}_reset_and_biases_{where}"
+    return Axiom(name, law, (schemes,), {}, respelled=False)
+
+
+def _step_of_joined_gates(where, mixture, order):
+    """The same where all gates are computed together, so that the product of the state is reset."""
+
+    def law(op, x, h, **weights):
+        w, r, *biases = weights.values()
+        of_x, of_h = ([parts(op, one, GATES)[at] for at in order] for one in _affine(op, x, h, w, r, *biases))
+        own = [[parts(op, one, GATES)[at] for one in weights.values()] for at in order]
+        update, reset = (op.Sigmoid(op.Add(of_x[at], of_h[at])) for at in range(2))
+        candidate = op.Add(of_x[2], op.Mul(reset, of_h[2]))
+        return _last(op, x, h, own, 1), MIXTURES[mixture](op, update, op.Tanh(candidate), h)
+
+    schemes = {"x": "b i", "h": "b n", **joined_schemes(where, GATES)}
+    name = f"gru_step_of_gates_{''.join('zrh'[number] for number in order)}_{mixture}_with_biases_{where}"
+    return Axiom(name, law, (schemes,), {}, respelled=False)
+
+
+def _affine(op, x, h, w, r, p, q=None):
+    of_h = op.MatMul(h, r)
+    return op.Add(op.MatMul(x, w), p), of_h if q is None else op.Add(of_h, q)
+
+
+def _last(op, x, h, own, late):
+    whole = op.GRU(one_row(op, x), *packed(op, own), one_row(op, h), linear_before_reset=late)
+    return without_row(op, op.item(whole, LAST))
+
+
+LATE = ("with_x", "with_both")
+"""Where biases are of which the reset gate may leave the one of the elements alone."""
+
+ORDERS = ((0, 1, 2), (1, 0, 2))
+"""Those of ONNX and Keras, and of PyTorch."""
+
+DEFINITIONS = (
+    *(_step_of_gates(where, mixture, 0) for where in BIASES for mixture in MIXTURES),
+    *(_step_of_gates(where, mixture, 1) for where in LATE for mixture in MIXTURES),
+    *(_step_of_joined_gates(where, mixture, order) for where in LATE for mixture in MIXTURES for order in ORDERS),
+)

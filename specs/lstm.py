@@ -1,0 +1,139 @@
+"""Long short-term memory: ONNX's LSTM over a sequence, forward, with biases and both states before the first element.
+
+The results are all hidden states [t, 1, b, n] and the last of both states. Gates stand in the order input, output,
+forget, cell.
+"""
+
+from functools import partial
+
+from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, definition
+from taso_opt.spec.recurrent import (
+    AT_ONCE,
+    BIASES,
+    TIME,
+    affine,
+    all_and_last,
+    by_gate,
+    gate,
+    infer_recurrent,
+    joined_schemes,
+    of_joined,
+    of_sequences,
+    one_row,
+    packed,
+    parts,
+    products,
+    reads_forward,
+    sum_of,
+    weight_schemes,
+    without_row,
+)
+from taso_opt.spec.transcendental import SIGMOID, TANH
+
+GATES = 4
+ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")
+ALL, HIDDEN, CELL = range(3)
+
+
+def evaluate(xp, x, w, r, b, h, c):
+    return all_and_last(xp, step, x, (w, r, b), (h, c))
+
+
+def step(xp, x, state, weights):
+    """Both states after one more element."""
+    (h, c), (w, r, b) = state, weights
+    joined = xp.add(affine(xp, x, w, b, 0), affine(xp, h, r, b, 1))
+    i, o, f, g = (gate(xp, joined, h, number) for number in range(GATES))
+    i, o, f = (xp.apply(SIGMOID, one) for one in (i, o, f))
+    cell = xp.add(xp.multiply(f, c), xp.multiply(i, xp.apply(TANH, g)))
+    return xp.multiply(o, xp.apply(TANH, cell)), cell
+
+
+def read(op, node):
+    x, w, r, b, lengths, h, c, peepholes = (*node.inputs, *(None,) * 8)[:8]
+    covered = reads_forward(node, ACTIVATIONS) and not node.attribute("input_forget", 0)
+    if not covered or lengths is not None or peepholes is not None or None in (b, h, c):
+        return None
+    whole = op.LSTM(x, w, r, b, h, c)
+    return tuple(op.item(whole, index) for index in range(node.output_count))
+
+
+def write(term, context):
+    x, w, r, b, h, c = term.args
+    size = context.type_of(h).shape[-1]
+    if not isinstance(size, int):
+        return None
+    return OnnxCall("LSTM", (x, w, r, b, None, h, c), {"hidden_size": size}, OPERATOR.outputs)
+
+
+OPERATOR = Operator(
+    "LSTM",
+    infer=partial(infer_recurrent, GATES),
+    evaluate=evaluate,
+    spelling=Spelling(("LSTM",), read, write),
+    arity=6,
+    outputs=3,
+    defined=True,
+)
+
+
+def _states(op, c, i, o, f, g):
+    cell = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
+    return op.Mul(op.Sigmoid(o), op.Tanh(cell)), cell
+
+
+@definition(respelled=False)
+def lstm_step(op, x: "1 b i", w: "1 4*n i", r: "1 4*n n", b: "1 8*n", h: "1 b n", c: "1 b n"):
+    whole = op.LSTM(x, w, r, b, h, c)
+    joined = op.Add(*products(op, GATES, *map(partial(without_row, op), (x, w, r, b, h))))
+    hidden, cell = (one_row(op, state) for state in _states(op, without_row(op, c), *parts(op, joined, GATES)))
+    return tuple(op.item(whole, output) for output in (ALL, HIDDEN, CELL)), (one_row(op, hidden), hidden, cell)
+
+
+@definition(respelled=False)
+def lstm_goes_on(op, x: "t b i", y: "s b i", w: "1 4*n i", r: "1 4*n n", b: "1 8*n", h: "1 b n", c: "1 b n"):
+    first = op.LSTM(x, w, r, b, h, c)
+    second = op.LSTM(y, w, r, b, op.item(first, HIDDEN), op.item(first, CELL))
+    whole = op.LSTM(op.Concat(x, y, axis=TIME), w, r, b, h, c)
+    before, behind, hidden = of_sequences(op, op.item(whole, ALL), x, y)
+    parts_of_whole = op.item(whole, HIDDEN), op.item(whole, CELL), behind, before, hidden
+    known = (second, HIDDEN), (second, CELL), (second, ALL), (first, ALL), (first, HIDDEN)
+    return parts_of_whole, tuple(op.item(*one) for one in known)
+
+
+def _step_of_gates(where):
+    """One element, where each gate has weights of its own."""
+
+    def law(op, x, h, c, **weights):
+        own = by_gate(weights, GATES)
+        gates = (sum_of(op, where, x, h, *one) for one in own)
+        return _last(op, x, h, c, own), _states(op, c, *gates)
+
+    schemes = {"x": "b i", "h": "b n", "c": "b n", **weight_schemes(where, GATES)}
+    return Axiom(f"lstm_step_of_gates_with_biases_{where}", law, (schemes,), {}, respelled=False)
+
+
+def _step_of_joined_gates(where, order):
+    """The same where all gates are computed together."""
+
+    def law(op, x, h, c, **weights):
+        gates, own = of_joined(op, where, order, x, h, weights)
+        return _last(op, x, h, c, own), _states(op, c, *gates)
+
+    schemes = {"x": "b i", "h": "b n", "c": "b n", **joined_schemes(where, GATES)}
+    name = f"lstm_step_of_gates_{''.join('iofg'[number] for number in order)}_with_biases_{where}"
+    return Axiom(name, law, (schemes,), {}, respelled=False)
+
+
+def _last(op, x, h, c, own):
+    whole = op.LSTM(one_row(op, x), *packed(op, own), one_row(op, h), one_row(op, c))
+    return tuple(without_row(op, op.item(whole, output)) for output in (HIDDEN, CELL))
+
+
+ORDERS = ((0, 2, 3, 1), (0, 3, 2, 1), (0, 1, 2, 3))
+"""Those of PyTorch and Keras, of TensorFlow 1, and of ONNX."""
+
+DEFINITIONS = (
+    *map(_step_of_gates, BIASES),
+    *(_step_of_joined_gates(where, order) for where in (*BIASES, AT_ONCE) for order in ORDERS),
+)
