@@ -98,19 +98,19 @@ class RuleSet:
         """
         for rule in self.rules:
             for one_way in (rule, rule.reversed()):
-                given = _mentioned(one_way.source)
-                if _mentioned(one_way.target) <= given or _mentioned(one_way.target, besides=DILATIONS) <= given:
+                given = mentioned(one_way.source)
+                if mentioned(one_way.target) <= given or mentioned(one_way.target, besides=DILATIONS) <= given:
                     yield one_way
 
 
 def open_sizes(rule: Rule) -> frozenset[str]:
     """The sizes of a target that its source does not mention: a rule holds for each value, so any may be taken."""
-    found = _mentioned(rule.target) - _mentioned(rule.source)
+    found = mentioned(rule.target) - mentioned(rule.source)
     return frozenset(name for name in found if isinstance(name, str))
 
 
 @lru_cache(maxsize=8)
-def _mentioned(roots: tuple[Term, ...], besides: str = "") -> frozenset[Var | str]:
+def mentioned(roots: tuple[Term, ...], besides: str = "") -> frozenset[Var | str]:
     """The variables, and the size symbols in types and attributes, besides those of one name.
 
     The sides of the last few rules are remembered: each is looked at in both directions.

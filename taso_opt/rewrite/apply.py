@@ -37,6 +37,11 @@ class Instantiation:
         elements = range(self._count) if self._rule.merges else range(1)
         return [self._build(self._rule.target, element) for element in elements]
 
+    def pairs(self, term: Term) -> tuple[tuple[Term, Term], ...]:
+        """The term that a match was found at and the other terms that it tells of, each with what replaces it."""
+        others = ((self._build(source, 0), self._build(target, 0)) for source, target in self._rule.others)
+        return (term, self._build(self._rule.target, 0)), *others
+
     def _build(self, pattern: Pattern, element: int) -> Term:
         place = id(pattern), element  # the rule keeps its patterns alive; hashing one goes through all of it
         if place not in self._shared:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size, bind, product, substitute, symbol, total
 from taso_opt.core.literal import literal_value
-from taso_opt.core.rule import Rule, RuleSet, open_sizes
+from taso_opt.core.rule import Rule, RuleSet, mentioned, open_sizes
 from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.margins import puts_zeros_beside
@@ -52,9 +52,16 @@ def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
     useful = [_closed(rule, builder) for rule in rules.directed() if not _only_adds(rule, builder)]
     pairs = list(paired(useful, builder))
     useful += [*pairs, *with_own_operands(pairs, useful, builder), *with_wholes(useful, builder)]
-    compiled = (form for rule in useful for form in (compile_rule(rule, builder), compile_fold(rule, builder)))
-    found = [rule for rule in compiled if rule is not None and head(rule.source) is not None]
+    found = [form for rule in useful for form in _forms(rule, builder) if head(form.source) is not None]
     return (*found, *_compiled_on_request(rules, builder))
+
+
+def _forms(rule: Rule, builder: Builder) -> Iterator[CompiledRule]:
+    """All pattern forms of a rule in the direction given."""
+    one = compile_rule(rule, builder)
+    if one is None and len(rule.source) > 1:
+        yield from compile_together(rule, builder)
+    yield from (form for form in (one, compile_fold(rule, builder)) if form is not None)
 
 
 def _compiled_on_request(rules: RuleSet, builder: Builder) -> Iterator[CompiledRule]:
@@ -102,6 +109,22 @@ def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
         return _Lifting(builder, Renaming(), rule.conditions).compile(rule)
     except NotLiftable:
         return None
+
+
+def compile_together(rule: Rule, builder: Builder) -> Iterator[CompiledRule]:
+    """The forms of a rule about several results that match any one of them that tells what the others are.
+
+    Parts of one split are no such results: what takes a merge back is said of one part alone.
+    """
+    told = mentioned(rule.source)
+    for at, leader in enumerate(rule.source):
+        is_part = isinstance(leader, Item) and leader.term.operator == "Split"
+        if mentioned((leader,)) == told and not is_part and not isinstance(leader, Var):
+            order = (at, *(other for other in range(len(rule.source)) if other != at))
+            source, target = (tuple(side[place] for place in order) for side in (rule.source, rule.target))
+            yield _Lifting(builder, Renaming(), rule.conditions).compile_together(
+                replace(rule, source=source, target=target)
+            )
 
 
 def _only_adds(rule: Rule, builder: Builder) -> bool:
@@ -186,6 +209,7 @@ class _Lifting:
         self._sizes = {u: v for u, v in renaming.sizes.items() if u != v}
         self._private_names = frozenset((*self._sizes, *self._sizes.values()))
         self._image: dict[Term, Term] = {}
+        self._converted: dict[tuple[Term, bool, bool], Pattern] = {}
         self._split_inputs: set[Term] = set()
         self._lifted = False
         self._lifted_join = False
@@ -208,6 +232,15 @@ class _Lifting:
         if lifted and _depends_on_count(source, target):
             raise NotLiftable
         return CompiledRule(rule, source, target, merges, lifted, frozenset(self._sizes))
+
+    def compile_together(self, rule: Rule) -> CompiledRule:
+        """The rule as one about its first result, which tells the others."""
+        (source, *sources), (target, *targets) = (
+            [self._convert(root, False, in_source) for root in side]
+            for side, in_source in ((rule.source, True), (rule.target, False))
+        )
+        others = tuple(zip(sources, targets, strict=True))
+        return CompiledRule(rule, source, target, False, False, frozenset(), others)
 
     def compile_fold(self, rule: Rule) -> CompiledRule:
         """The rule with the two operands of its source as two of any number."""
@@ -236,6 +269,12 @@ class _Lifting:
         return self._rename(term)
 
     def _convert(self, term: Term, element: bool, in_source: bool) -> Pattern:
+        place = term, element, in_source
+        if place not in self._converted:
+            self._converted[place] = self._as_pattern(*place)
+        return self._converted[place]
+
+    def _as_pattern(self, term: Term, element: bool, in_source: bool) -> Pattern:
         match term:
             case Var():
                 return self._variable(term, element)

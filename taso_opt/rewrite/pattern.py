@@ -121,7 +121,8 @@ class CompiledRule:
 
     With `merges` the source matches each of k separate terms and the target gives the k terms that replace them;
     otherwise the source matches one term or, where it is a fold, some of the operands of one sum or product. `lifted`
-    tells whether sequences of any length match.
+    tells whether sequences of any length match. With `others` the source tells what other terms are, as one state of a
+    recurrent cell tells the other: each of these, with what replaces it.
     """
 
     rule: Rule
@@ -130,6 +131,7 @@ class CompiledRule:
     merges: bool
     lifted: bool
     private_sizes: frozenset[str]
+    others: tuple[tuple[Pattern, Pattern], ...] = ()
 
     @property
     def folds(self) -> bool:

@@ -16,6 +16,7 @@ from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
 from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, element_pattern, fitting, joined
 from taso_opt.rewrite.index import RuleIndex
+from taso_opt.rewrite.joins import whole_joins
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import LikeIndex, Likeness
 from taso_opt.rewrite.margins import margin_axis, margin_sizes, puts_zeros_beside
@@ -24,6 +25,7 @@ from taso_opt.rewrite.merges import Merges
 from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
 from taso_opt.rewrite.rows import adds_a_row
 from taso_opt.rewrite.sums import sums
+from taso_opt.rewrite.together import Together
 from taso_opt.rewrite.views import FoundInViews, Views, is_seen_in_views
 from taso_opt.spec.builder import Builder
 
@@ -90,7 +92,9 @@ class Rewriter:
         on_request = [entry for entry in matchers if isinstance(entry[0].source, Variable)]
         self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
         self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
-        single = [entry for entry in matchers if not (entry[0].merges or entry[0].folds or entry in on_request)]
+        together = [entry for entry in matchers if entry[0].others]
+        apart = [entry for entry in matchers if not (entry[0].merges or entry[0].folds or entry[0].others)]
+        single = [entry for entry in apart if entry not in on_request]
         merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
@@ -98,6 +102,8 @@ class Rewriter:
         self._seen, self._deep = self._parted(single, _source)
         seen, deep = self._parted(merging, element_pattern)
         self._merges = Merges(builder, self.is_constant, self._views, seen, deep, leaves)
+        self._together = Together(builder, together)
+        self._cells = RuleIndex((entry for entry in single if self._makes_recurrent(entry[0])), _source)
         self._undoing = self._index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
         self._folding = self._index((entry for entry in matchers if entry[0].folds), element_pattern)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
@@ -187,6 +193,11 @@ class Rewriter:
         operator = self._builder.operator(term) if isinstance(term, Apply) else None
         return operator is not None and operator.defined
 
+    def is_recurrent(self, term: Term) -> bool:
+        """Whether the operator of a term goes through a sequence: it has a definition and gives states besides."""
+        operator = self._builder.operator(term) if isinstance(term, Apply) else None
+        return operator is not None and operator.defined and operator.outputs > 1
+
     def is_light(self, term: Term) -> bool:
         """Whether a term is computed element by element or has a definition."""
         operator = self._builder.operator(term) if isinstance(term, Apply) else None
@@ -209,6 +220,21 @@ class Rewriter:
         for whole, operands in sums(self._builder, live):
             yield from self.sum_rewrites(whole, operands)
         yield from (Step(rule, pairs) for rule, pairs in self._merges.all(terms, live))
+        yield from self.together(terms)
+
+    def together(self, terms: Sequence[Term]) -> Iterator[Step]:
+        """Every step on a graph that replaces several results at once of which one tells the others."""
+        live = [term for term in terms if not self.is_constant(term)]
+        yield from (Step(rule, pairs) for rule, pairs in self._together.all(terms, live))
+
+    def cells(self, terms: Sequence[Term]) -> Iterator[Step]:
+        """Every step on a graph that says one result as a recurrent operator, which it has not been."""
+        for term in terms:
+            if not self.is_constant(term):
+                yield from self._single_steps(term, self._cells)
+
+    def _makes_recurrent(self, rule: CompiledRule) -> bool:
+        return any(map(self.is_recurrent, postorder(rule.rule.target)))
 
     def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
         """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""
@@ -228,7 +254,8 @@ class Rewriter:
         known = self._rewrites.get(term)
         if known is None:
             found: dict[Term, Step] = {}
-            for step in (*self._viewed_steps(term), *self._single_steps(term, self._deep)):
+            joined = whole_joins(term, self._builder, self.rewrites)
+            for step in (*self._viewed_steps(term), *self._single_steps(term, self._deep), *joined):
                 found.setdefault(step.replacements[0][1], step)
             known = self._rewrites[term] = tuple(found.values())
         return known

@@ -1,0 +1,90 @@
+"""Joins of many operands: neighbours that are parts of one tensor, and joins inside of joins."""
+
+import pytest
+
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Var
+from taso_opt.generate.slices import discover_slices
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.spec import load_specs
+from taso_opt.spec.text import parse_rule
+from terms import assert_same_values, tensor
+
+
+@pytest.fixture(scope="module")
+def op():
+    return load_specs().builder()
+
+
+THREE = "Concat(Concat(x, y; axis=-2), z; axis=-2) = Concat(x, y, z; axis=-2) where x[k, n], y[l, n], z[m, n]"
+
+
+@pytest.fixture(scope="module")
+def rewriter(op):
+    return Rewriter(op, RuleSet(discover_slices(load_specs(), 0, frozenset({"Slice", "Concat"}))))
+
+
+def rows(op, x, start, stop):
+    (size, _) = op.type(x).shape
+    return op.Slice(x, axis=-2, sizes=(start, stop - start, size - stop))
+
+
+def joined(op, rewriter, *parts):
+    """What the step that leaves the fewest operands makes of a join; None without one."""
+    whole = op.Concat(*parts, axis=-2)
+    found = [step.replacements[0][1] for step in rewriter.rewrites(whole)]
+    shorter = [new for new in found if new.operator != "Concat" or len(new.args) < len(parts)]
+    for new in shorter:
+        assert_same_values(op, [whole], [new])
+    return min(shorter, key=lambda new: len(new.args) if new.operator == "Concat" else 1, default=None)
+
+
+@pytest.mark.parametrize("count", [3, 5, 9])
+def test_any_number_of_rows_in_their_order_is_one_part(op, rewriter, count):
+    x = tensor(Var, "x", 12, 3)
+    assert joined(op, rewriter, *(rows(op, x, at, at + 1) for at in range(1, count + 1))) is rows(op, x, 1, count + 1)
+
+
+def test_parts_of_several_tensors_are_joined_each_for_itself(op, rewriter):
+    x, y = tensor(Var, "x", 12, 3), tensor(Var, "y", 6, 3)
+    parts = [*(rows(op, x, at, at + 2) for at in (0, 2, 4)), y, *(rows(op, y, at, at + 1) for at in (1, 2))]
+    assert joined(op, rewriter, *parts) is op.Concat(rows(op, x, 0, 6), y, rows(op, y, 1, 3), axis=-2)
+
+
+def test_rows_in_another_order_or_along_another_axis_are_left_alone(op, rewriter):
+    x = tensor(Var, "x", 12, 3)
+    assert joined(op, rewriter, *(rows(op, x, at, at + 1) for at in (4, 2, 0))) is None
+    one = op.Concat(*(rows(op, x, at, at + 1) for at in range(4)), axis=-1)
+    assert not [step for step in rewriter.rewrites(one) if step.replacements[0][1].operator == "Slice"]
+
+
+@pytest.fixture(scope="module")
+def flattening(op):
+    return Rewriter(op, RuleSet((parse_rule(THREE, op),)))
+
+
+def tree(op, leaves):
+    """The leaves joined in brackets, half of them in each."""
+    if len(leaves) == 1:
+        return leaves[0]
+    half = len(leaves) // 2
+    return op.Concat(tree(op, leaves[:half]), tree(op, leaves[half:]), axis=-2)
+
+
+@pytest.mark.parametrize("count", [4, 5, 9])
+def test_joins_inside_of_a_join_are_one_join_in_one_step(op, flattening, count):
+    leaves = [tensor(Var, f"x{at}", at + 1, 3) for at in range(count)]
+    whole = tree(op, leaves)
+    found = [step.replacements[0][1] for step in flattening.rewrites(whole)]
+    assert op.Concat(*leaves, axis=-2) in found
+    for new in found:
+        assert_same_values(op, [whole], [new])
+
+
+def test_joins_along_another_axis_stay_inside_and_without_the_rule_nothing_is_joined(op, rewriter, flattening):
+    columns = op.Concat(*(tensor(Var, f"y{at}", 2, 1) for at in range(3)), axis=-1)
+    leaves = [tensor(Var, f"x{at}", at + 1, 3) for at in range(4)]
+    whole = op.Concat(tree(op, leaves), columns, axis=-2)
+    found = [step.replacements[0][1] for step in flattening.rewrites(whole)]
+    assert op.Concat(*leaves, columns, axis=-2) in found
+    assert not [step for step in rewriter.rewrites(whole) if len(step.replacements[0][1].children) > 3]
