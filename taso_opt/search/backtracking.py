@@ -13,7 +13,7 @@ from taso_opt.core.term import Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.clock import Clock
-from taso_opt.search.moves import Move, free_moves, moves_from, rising_move, widening_moves
+from taso_opt.search.moves import Move, chaining_move, free_moves, moves_from, rising_move, widening_moves
 from taso_opt.search.neighbourhood import Expired, Neighbourhood, live_operators
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
@@ -57,6 +57,9 @@ that it promises would be built."""
 
 MOST_SETTLING = 8
 """Of how many moves the start of a search consists that cost nothing."""
+
+MOST_CHAINED = 32
+"""Of how many recurrences, as those of layers, cells become one operator before a search begins."""
 
 MOST_WIDENING = 8
 """Of how many moves the end of a search consists that fill blocks of channels."""
@@ -113,7 +116,8 @@ class BacktrackingSearch:
             expired = partial(patience.is_beyond, self._limits.budget)
             settled = self._settled(original, expired)
             start = self._raised(settled, expired)
-            for plan in dict.fromkeys((start, settled, original)):
+            chained = (self._chained(plan, expired) for plan in (settled, original))
+            for plan in dict.fromkeys((start, settled, original, *chained)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
             self._descend(patience, kept, heard)
@@ -148,6 +152,19 @@ class BacktrackingSearch:
         move = None if expired() else rising_move(self._neighbourhood(plan), self._rewriter, self._prices.of)
         raised = None if move is None else self._built(plan, move)
         return plan if raised is None or raised.cost >= plan.cost else raised
+
+    def _chained(self, plan: Plan, expired: Expired) -> Plan:
+        """The graph with the cells of each recurrence as one operator over all elements, as far as that gains.
+
+        Where all that costs nothing is done, cells may be found no more; so the original graph is looked at as well.
+        """
+        for _ in range(MOST_CHAINED):
+            move = chaining_move(self._neighbourhood(plan), self._rewriter, self._prices.of, expired)
+            chained = None if move is None else self._built(plan, move)
+            if chained is None or chained.cost >= plan.cost:
+                break
+            plan = chained
+        return plan
 
     def _widen(self, kept: Shortlist) -> None:
         """Fill blocks of channels in the best graph, as long as that gains.

@@ -144,6 +144,12 @@ def rising_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> Move
     return next((move for move, _ in priced if move.change < 0), None)
 
 
+def chaining_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired) -> Move | None:
+    """What says the cells of a recurrence as one operator at the largest gain; None where nothing gains."""
+    priced = _priced([here.local_change(*sequence) for sequence in here.chained(rewriter, expired)], price)
+    return min((move for move, _ in priced if move.change < 0), key=lambda move: move.change, default=None)
+
+
 def _by_rule(moves: Iterable[tuple[Move, LocalChange]]) -> Iterable[list[tuple[Move, LocalChange]]]:
     groups: dict[tuple[int, ...], list[tuple[Move, LocalChange]]] = {}
     for move, change in moves:

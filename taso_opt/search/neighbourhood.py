@@ -10,6 +10,7 @@ from itertools import takewhile
 from taso_opt.core.term import Apply, Const, Term, postorder, with_children
 from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.search.chaining import chained
 from taso_opt.search.descent import descents
 from taso_opt.search.rising import raised
 from taso_opt.search.widening import widenings
@@ -108,6 +109,10 @@ class Neighbourhood:
         """Sequences that take a slice down to where what it leaves away is not computed."""
         terms = takewhile(lambda term: not expired(), self.terms)
         return descents(terms, self._present, self.used_by, rewriter)
+
+    def chained(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+        """Sequences that say the cells of a recurrence as one operator."""
+        return chained(sorted(self._outputs), rewriter, expired)
 
     def widenings(self, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""

@@ -1,0 +1,115 @@
+"""Sequences of steps that say the cells of a recurrence as one operator that goes through all elements.
+
+Such an operator may cost more at one element than the cell that it stands for. The gain comes where it reads its
+weights once for many elements, so that all cells and all that joins them are one move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from taso_opt.core.term import Item, Term, postorder
+from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+
+MOST_ROUNDS = 16
+"""Each round joins neighbours in pairs: so many are enough for 65,536 elements."""
+
+
+def chained(
+    outputs: Sequence[Term], rewriter: Rewriter, expired: Callable[[], bool]
+) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    """A sequence for the operators that are there, and one for each kind of cell with weights of its own."""
+    terms = postorder(outputs)
+    steps = list(rewriter.together(terms))
+    cells: dict[Any, dict[Term, Step]] = {}
+    for step in (*steps, *rewriter.cells(terms)):
+        if _begins(step, rewriter):
+            cells.setdefault((id(step.rule), _weights(step, rewriter)), {}).setdefault(step.replacements[0][0], step)
+    begun = [tuple(group.values()) for group in cells.values() if len(group) > 1]
+    if any(_joins(step, rewriter) for step in steps):
+        begun.insert(0, ())
+    for first in begun:
+        if expired():
+            return
+        taken, new = _joined(first, outputs, rewriter)
+        if len(taken) > len(first):
+            yield taken, tuple((old, image) for old, image in zip(outputs, new, strict=True) if old is not image)
+
+
+def _joined(
+    first: tuple[Step, ...], outputs: Sequence[Term], rewriter: Rewriter
+) -> tuple[tuple[Step, ...], Sequence[Term]]:
+    """All steps taken from some first ones on, and the outputs then."""
+    taken: tuple[Step, ...] = ()
+    following = first
+    for _ in range(MOST_ROUNDS + 1):
+        new = _after(following, outputs, rewriter)
+        if new is None:
+            break
+        taken, outputs = (*taken, *following), new
+        steps = rewriter.together(postorder(outputs))
+        following = _apart([step for step in steps if _joins(step, rewriter)], rewriter)
+        if not following:
+            break
+    return taken, outputs
+
+
+def _after(steps: Sequence[Step], outputs: Sequence[Term], rewriter: Rewriter) -> Sequence[Term] | None:
+    """The outputs after some steps, without what these add and undo; None where no graph computes that."""
+    before = frozenset(postorder(outputs))
+    new = _replaced(outputs, {old: image for step in steps for old, image in step.replacements}, rewriter)
+    if new is None:
+        return None
+    undone = (rewriter.undone(term) for term in postorder(new) if term not in before)
+    return _replaced(new, dict(pair for step in undone if step is not None for pair in step.replacements), rewriter)
+
+
+def _replaced(outputs: Sequence[Term], mapping: dict[Term, Term], rewriter: Rewriter) -> Sequence[Term] | None:
+    new = [one for one in (rewriter.replaced(term, mapping) for term in outputs) if one is not None]
+    return new if len(new) == len(outputs) else None
+
+
+def _apart(steps: Iterable[Step], rewriter: Rewriter) -> tuple[Step, ...]:
+    """Steps that leave each other's operators alone, the first ones first."""
+    found: list[Step] = []
+    touched: set[Term] = set()
+    for step in steps:
+        whole = _whole(step.replacements[0][0])
+        near = (whole, *map(_whole, whole.children))
+        places = {one for one in near if rewriter.is_recurrent(one) and not rewriter.is_constant(one)}
+        if touched.isdisjoint(places):
+            touched |= places
+            found.append(step)
+    return tuple(found)
+
+
+def _whole(term: Term) -> Term:
+    return term.term if isinstance(term, Item) else term
+
+
+def _begins(step: Step, rewriter: Rewriter) -> bool:
+    """Whether a step makes a recurrent operator where there was none."""
+    before, behind = _recurrent(step, rewriter)
+    return before == 0 < behind
+
+
+def _joins(step: Step, rewriter: Rewriter) -> bool:
+    """Whether a step leaves fewer recurrent operators, but some."""
+    before, behind = _recurrent(step, rewriter)
+    return 0 < behind < before
+
+
+def _recurrent(step: Step, rewriter: Rewriter) -> tuple[int, int]:
+    """How many recurrent operators the rule of a step has before and behind."""
+    before, behind = (
+        sum(map(rewriter.is_recurrent, postorder(side))) for side in (step.rule.rule.source, step.rule.rule.target)
+    )
+    return before, behind
+
+
+def _weights(step: Step, rewriter: Rewriter) -> tuple[Term, ...]:
+    """The constants that the operator which a step makes uses, in their order there."""
+    made = reversed(postorder(image for _, image in step.replacements))
+    whole = next(term for term in made if rewriter.is_recurrent(term) and not rewriter.is_constant(term))
+    return tuple(filter(rewriter.is_constant, whole.children))

@@ -1,0 +1,151 @@
+"""The cells of a recurrence become one operator over a sequence, as one move."""
+
+import pytest
+
+from fake_cost import FakeCost
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Apply, Const, Var, postorder
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.chaining import chained
+from taso_opt.search.plan import SearchLimits
+from taso_opt.spec import load_specs
+from taso_opt.spec.rule_file import read_rules
+from terms import assert_same_values, tensor
+
+SIZE = 3
+INPUTS = 5
+
+
+@pytest.fixture(scope="module")
+def op():
+    return load_specs().builder()
+
+
+@pytest.fixture(scope="module")
+def rewriter(op):
+    mentioned = ("LSTM", "GRU", "Reshape(Reshape")
+    rules = [rule for rule in read_rules(None, op) if any(name in repr(rule) for name in mentioned)]
+    return Rewriter(op, RuleSet(tuple(rules)))
+
+
+def weights(name="", gates=4):
+    kinds = {"w": (INPUTS, SIZE), "r": (SIZE, SIZE), "p": (SIZE,)}
+    return [[tensor(Const, f"{kind}{gate}{name}", *shape) for kind, shape in kinds.items()] for gate in range(gates)]
+
+
+def elements(count, size=INPUTS):
+    return [tensor(Var, f"x{at}", 2, size) for at in range(count)]
+
+
+def affine(op, x, h, own):
+    w, r, p = own
+    return op.Add(op.Add(op.MatMul(x, w), op.MatMul(h, r)), p)
+
+
+def lstm_cells(op, xs, own):
+    """The states after each element, from gates; the weights are those of one step, or of each."""
+    h, c = (tensor(Var, name, 2, SIZE) for name in "hc")
+    states = []
+    for at, x in enumerate(xs):
+        i, o, f, g = (affine(op, x, h, one) for one in (own[at] if isinstance(own[0][0], list) else own))
+        c = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
+        h = op.Mul(op.Sigmoid(o), op.Tanh(c))
+        states.append((h, c))
+    return states
+
+
+def gru_cells(op, xs, own):
+    h, states = tensor(Var, "h", 2, SIZE), []
+    for x in xs:
+        z, r = (op.Sigmoid(affine(op, x, h, one)) for one in own[:2])
+        new = op.Tanh(affine(op, x, op.Mul(r, h), own[2]))
+        h = op.Add(new, op.Mul(z, op.Sub(h, new)))
+        states.append(h)
+    return states
+
+
+def count(roots, *operators):
+    return sum(isinstance(term, Apply) and term.operator in operators for term in postorder(roots))
+
+
+def chains(op, rewriter, *outputs):
+    """What each sequence makes of the outputs; they compute the same."""
+    found = []
+    for steps, replacements in chained(outputs, rewriter, lambda: False):
+        new = [dict(replacements).get(output, output) for output in outputs]
+        assert_same_values(op, outputs, new)
+        assert all(op.types(old) == op.types(image) for step in steps for old, image in step.replacements)
+        found.append(new)
+    return found
+
+
+@pytest.mark.parametrize("length", [2, 3, 8])
+def test_the_last_state_of_many_cells_is_that_of_one_operator(op, rewriter, length):
+    h, _ = lstm_cells(op, elements(length), weights())[-1]
+    (new,) = chains(op, rewriter, h)
+    assert (count(new, "LSTM"), count(new, "Sigmoid", "Tanh")) == (1, 0)
+
+
+def test_all_states_may_be_used(op, rewriter):
+    states = lstm_cells(op, elements(5), weights())
+    (new,) = chains(op, rewriter, *(h for h, _ in states), states[-1][1])
+    assert (count(new, "LSTM"), count(new, "Sigmoid", "Tanh")) == (1, 0)
+
+
+def test_cells_of_a_gated_recurrent_unit_are_one_operator(op, rewriter):
+    (new,) = chains(op, rewriter, gru_cells(op, elements(6), weights(gates=3))[-1])
+    assert (count(new, "GRU"), count(new, "Sigmoid", "Tanh")) == (1, 0)
+
+
+def test_operators_of_single_elements_are_joined(op, rewriter):
+    shapes = {"w": (1, 4 * SIZE, INPUTS), "r": (1, 4 * SIZE, SIZE), "b": (1, 8 * SIZE)}
+    own = [tensor(Const, name, *shape) for name, shape in shapes.items()]
+    h, c = (tensor(Var, name, 1, 2, SIZE) for name in "hc")
+    for at in range(7):
+        whole = op.LSTM(tensor(Var, f"x{at}", 1, 2, INPUTS), *own, h, c)
+        h, c = (op.item(whole, output) for output in (1, 2))
+    (new,) = chains(op, rewriter, h, c)
+    assert count(new, "LSTM") == 1
+
+
+def test_layers_are_told_apart_by_their_weights(op, rewriter):
+    first = lstm_cells(op, elements(4), weights())
+    second = lstm_cells(op, [h for h, _ in first], [[tensor(Const, "v", SIZE, SIZE), *one[1:]] for one in weights("b")])
+    found = chains(op, rewriter, second[-1][0])
+    assert sorted(count(new, "LSTM") for new in found) == [1, 1]
+    assert all(count(new, "Tanh") == 8 for new in found)
+
+
+def test_cells_with_weights_of_their_own_at_each_element_are_left_alone(op, rewriter):
+    own = [weights(name) for name in "abc"]
+    assert not chains(op, rewriter, lstm_cells(op, elements(3), own)[-1][0])
+
+
+def test_elements_as_wide_as_the_state_are_not_taken_for_it(op, rewriter):
+    own = [[tensor(Const, f"w{gate}", SIZE, SIZE), *rest] for gate, (_, *rest) in enumerate(weights())]
+    (new,) = chains(op, rewriter, lstm_cells(op, elements(4, SIZE), own)[-1][0])
+    assert (count(new, "LSTM"), count(new, "Sigmoid", "Tanh")) == (1, 0)
+
+
+def test_it_ends_when_there_is_no_time_left(op, rewriter):
+    h, _ = lstm_cells(op, elements(3), weights())[-1]
+    assert not list(chained([h], rewriter, lambda: True))
+
+
+class Weighed(FakeCost):
+    """An operator over a sequence costs much at once and little for each element, a cell in between."""
+
+    def known(self, unit):
+        return 20.0 + len(repr(unit.args[0])) * 1e-6 if unit.operator == "LSTM" else 0.5
+
+
+def test_a_search_takes_all_cells_at_once_where_one_alone_loses(op, rewriter):
+    h, _ = lstm_cells(op, elements(6), weights())[-1]
+    cost = Weighed(op)
+    one, _ = lstm_cells(op, elements(1), weights())[-1]
+    assert cost.cost((one,)) < 20
+    search = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits())
+    best = min(search.run((h,)).plans, key=lambda plan: plan.cost)
+    assert count(best.outputs, "LSTM") == 1
+    assert_same_values(op, [h], best.outputs)
