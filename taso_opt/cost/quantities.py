@@ -7,7 +7,7 @@ from math import prod
 
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.cost.units import SHAPES, Unit, UnitFinder
-from taso_opt.cost.work import type_bytes
+from taso_opt.cost.work import term_multiplications, type_bytes
 from taso_opt.spec.builder import OPAQUE, Builder
 
 MOVES = SHAPES | {"Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Slice", "Split", "Transpose"}
@@ -91,11 +91,10 @@ def term_flops(term: Apply, builder: Builder) -> int:
     """Floating-point operations of one operator: two a multiplication in products, else one an element."""
     if term.operator in MOVES or term.operator == OPAQUE:
         return 0
+    multiplications = term_multiplications(term, builder)
+    if multiplications:
+        return 2 * multiplications
     results = sum(kind.elements or 0 for kind in builder.types(term))
-    if term.operator == "MatMul":
-        return 2 * results * _number(builder.type(term.args[0]).shape[-1])
-    if term.operator == "Conv":
-        return 2 * results * prod(map(_number, builder.type(term.args[1]).shape[1:]))
     if term.operator in WINDOWS:
         window = builder.bound_attributes(term)["kernel"]
         return results * prod(map(_number, window if isinstance(window, tuple) else ()))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 
+from taso_opt.core.dims import Dim
 from taso_opt.core.term import Apply
 from taso_opt.core.types import TensorType
 from taso_opt.cost.reuse import Read
@@ -66,21 +68,54 @@ def _item_bytes(dtype: str) -> int:
 
 def multiplications(unit: Unit, builder: Builder) -> int:
     """The multiplications that the products and convolutions of a unit take; 0 without any."""
-    products = [one for one in unit.members if isinstance(one, Apply) and one.operator in ("MatMul", "Conv")]
-    return sum(_multiplications(one, builder) for one in products)
+    return sum(term_multiplications(one, builder) for one in unit.members if isinstance(one, Apply))
 
 
-def _multiplications(product_: Apply, builder: Builder) -> int:
-    elements = sum(kind.elements or 0 for kind in builder.types(product_))
-    left, right = (builder.type(operand).shape for operand in product_.args[:2])
-    inner = left[-1:] if product_.operator == "MatMul" else right[1:]
-    return elements * prod(dim for dim in inner if isinstance(dim, int))
+def term_multiplications(term: Apply, builder: Builder) -> int:
+    """The multiplications that the products inside an operator take; 0 of one that makes none."""
+    return _MULTIPLICATIONS[term.operator](term, builder) if term.operator in _MULTIPLICATIONS else 0
+
+
+def _of_product(term: Apply, builder: Builder) -> int:
+    return _elements(term, builder) * _known(builder.type(term.args[0]).shape[-1:])
+
+
+def _of_convolution(term: Apply, builder: Builder) -> int:
+    return _elements(term, builder) * _known(builder.type(term.args[1]).shape[1:])
+
+
+def _of_attention(term: Apply, builder: Builder) -> int:
+    queries, keys, values = (builder.type(operand).shape for operand in term.args[:3])
+    return _known(queries[:-1]) * _known(keys[-2:-1]) * (_known(queries[-1:]) + _known(values[-1:]))
+
+
+def _of_recurrence(term: Apply, builder: Builder) -> int:
+    elements, of_element, of_state = (builder.type(operand).shape for operand in term.args[:3])
+    return _known(elements[:2]) * (_known(of_element) + _known(of_state))
+
+
+_MULTIPLICATIONS: Mapping[str, Callable[[Apply, Builder], int]] = {
+    "Attention": _of_attention,
+    "Conv": _of_convolution,
+    "GRU": _of_recurrence,
+    "LSTM": _of_recurrence,
+    "MatMul": _of_product,
+}
+
+
+def _elements(term: Apply, builder: Builder) -> int:
+    return sum(kind.elements or 0 for kind in builder.types(term))
+
+
+def _known(shape: tuple[Dim, ...]) -> int:
+    """The product of the sizes that are numbers."""
+    return prod(dim for dim in shape if isinstance(dim, int))
 
 
 def unit_work(unit: Unit, builder: Builder) -> int:
     """About how many multiplications, or elements moved, a unit takes; at least 1."""
     members = [member for member in unit.members if isinstance(member, Apply)]
-    others = [member for member in members if member.operator not in ("MatMul", "Conv")]
+    others = [member for member in members if member.operator not in _MULTIPLICATIONS]
     moved = sum(kind.elements or 0 for member in others for kind in builder.types(member))
     return 1 + moved + multiplications(unit, builder)
 

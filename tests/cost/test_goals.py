@@ -1,7 +1,10 @@
 """Objectives and limits: what they count, how they are written, and what a graph outside the limits costs."""
 
+from fractions import Fraction
+
 import pytest
 
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var
 from taso_opt.cost import CostEntry, CostModel, CostTable, Goal, TradeCost, parse_bytes, parse_objective, parse_percent
 from taso_opt.cost.quantities import peak_bytes, result_bytes, unit_flops, unit_weight_bytes, weight_bytes
@@ -60,6 +63,17 @@ def test_operations_of_convolutions_windows_and_elements(op, latency):
     flops = {unit.roots[-1].operator: unit_flops(unit, op) for unit in units}
     elements = 6 * 8 * 8
     assert flops == {"Conv": 2 * elements * 2 * 9, "MaxPool": 4 * 4 * 4 * 4, "Tanh": 4 * 64, "Transpose": 0}
+
+
+def test_operations_inside_of_operators_that_make_products(op, latency):
+    x, h, c = (tensor(Var, name, *shape) for name, shape in (("x", (7, 2, 5)), ("h", (1, 2, 3)), ("c", (1, 2, 3))))
+    kinds = {"w": (1, 12, 5), "r": (1, 12, 3), "b": (1, 24)}
+    lstm = op.LSTM(x, *(tensor(Const, name, *shape) for name, shape in kinds.items()), h, c)
+    q, k, v = (tensor(Var, name, 1, 2, *shape) for name, shape in (("q", (5, 4)), ("k", (6, 4)), ("v", (6, 3))))
+    attention = op.Attention(q, k, v, literal(Fraction(1, 2), "float32"))
+    units = latency.units([op.item(lstm, 1), attention])
+    flops = {unit.roots[-1].operator: unit_flops(unit, op) for unit in units}
+    assert flops == {"LSTM": 2 * 7 * 2 * 12 * (5 + 3), "Attention": 2 * 2 * 5 * 6 * (4 + 3)}
 
 
 def test_weights_are_counted_once_and_after_folding(op, latency):
