@@ -15,6 +15,7 @@ from .bert import (
     bert_small,
     bert_taso,
 )
+from .cells import gru_cells, lstm_cells
 from .densenet import densenet121
 from .detection import sliced_channels
 from .inception import inception_v3
@@ -40,6 +41,8 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     sublstm,
     mi_lstm,
     sc_rnn,
+    gru_cells,
+    lstm_cells,
     towers,
     linear_attention,
     lora,
