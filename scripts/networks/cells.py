@@ -1,10 +1,11 @@
-"""Recurrent cells as PyTorch's users write and export them: a loop over elements around a narrow cell.
+"""Recurrent cells in loops over elements, as models in PyTorch have them.
 
 Inputs are the initial states and x1..xT, each [1, hidden]; the output is the state after each element, [T, hidden].
 
 gru_cells (T = 20, H = 96):  r, z, n' = x W + p,  r', z', n'' = h R + q, each one matmul that is split;
     n = tanh(n' + sig(r + r') * n'');  h = n + sig(z + z') * (h - n).
-lstm_cells (T = 12, H = 256): ONNX's LSTM over a sequence of one element, as LSTMCell is exported, at each element.
+    That is what an exported GRUCell is.
+lstm_cells (T = 12, H = 256): ONNX's LSTM over a sequence of one element, as of a decoder that calls it for each one.
 Weights are normal with standard deviation 1/sqrt(fan-in), those of the state twice that; biases have 0.1.
 """
 
