@@ -208,6 +208,10 @@ class Rewriter:
         found = substitute_terms(self._builder, (term,), mapping, without)
         return None if found is None else found[0]
 
+    def all_replaced(self, terms: Sequence[Term], mapping: Mapping[Term, Term]) -> tuple[Term, ...] | None:
+        """The same for several terms at once."""
+        return substitute_terms(self._builder, terms, mapping)
+
     def candidates(self, term: Term) -> list[tuple[CompiledRule, Matcher]]:
         """The rules that could fit a term by its operator alone, each with its matcher."""
         return [entry for index in self._by_operator for entry in index.of_operator(term)]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
 
 from taso_opt.core.term import Term
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
 from taso_opt.rewrite.elements import MAX_BINDINGS, Entry
 from taso_opt.rewrite.index import RuleIndex
+from taso_opt.rewrite.merges import Pairs
 from taso_opt.rewrite.pattern import CompiledRule
 from taso_opt.spec.builder import Builder
-
-Pairs: TypeAlias = tuple[tuple[Term, Term], ...]
 
 
 class Together:

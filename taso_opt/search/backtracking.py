@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -116,8 +116,8 @@ class BacktrackingSearch:
             expired = partial(patience.is_beyond, self._limits.budget)
             settled = self._settled(original, expired)
             start = self._raised(settled, expired)
-            chained = (self._chained(plan, expired) for plan in (settled, original))
-            for plan in dict.fromkeys((start, settled, original, *chained)):
+            chained = self._chained((settled, original), expired)
+            for plan in dict.fromkeys((start, settled, original, chained)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
             self._descend(patience, kept, heard)
@@ -153,18 +153,22 @@ class BacktrackingSearch:
         raised = None if move is None else self._built(plan, move)
         return plan if raised is None or raised.cost >= plan.cost else raised
 
-    def _chained(self, plan: Plan, expired: Expired) -> Plan:
-        """The graph with the cells of each recurrence as one operator over all elements, as far as that gains.
+    def _chained(self, plans: Sequence[Plan], expired: Expired) -> Plan:
+        """A graph with the cells of each recurrence as one operator over all elements, as far as that gains.
 
-        Where all that costs nothing is done, cells may be found no more; so the original graph is looked at as well.
+        Of the first graph in which some are found: where all that costs nothing is done, cells may be cells no more.
         """
-        for _ in range(MOST_CHAINED):
-            move = chaining_move(self._neighbourhood(plan), self._rewriter, self._prices.of, expired)
-            chained = None if move is None else self._built(plan, move)
-            if chained is None or chained.cost >= plan.cost:
-                break
-            plan = chained
-        return plan
+        for plan in plans:
+            best = plan
+            for _ in range(MOST_CHAINED):
+                move = chaining_move(self._neighbourhood(best), self._rewriter, self._prices.of, expired)
+                chained = None if move is None else self._built(best, move)
+                if chained is None or chained.cost >= best.cost:
+                    break
+                best = chained
+            if best is not plan:
+                return best
+        return plans[0]
 
     def _widen(self, kept: Shortlist) -> None:
         """Fill blocks of channels in the best graph, as long as that gains.

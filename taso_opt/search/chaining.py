@@ -58,16 +58,12 @@ def _joined(
 def _after(steps: Sequence[Step], outputs: Sequence[Term], rewriter: Rewriter) -> Sequence[Term] | None:
     """The outputs after some steps, without what these add and undo; None where no graph computes that."""
     before = frozenset(postorder(outputs))
-    new = _replaced(outputs, {old: image for step in steps for old, image in step.replacements}, rewriter)
+    new = rewriter.all_replaced(outputs, {old: image for step in steps for old, image in step.replacements})
     if new is None:
         return None
     undone = (rewriter.undone(term) for term in postorder(new) if term not in before)
-    return _replaced(new, dict(pair for step in undone if step is not None for pair in step.replacements), rewriter)
-
-
-def _replaced(outputs: Sequence[Term], mapping: dict[Term, Term], rewriter: Rewriter) -> Sequence[Term] | None:
-    new = [one for one in (rewriter.replaced(term, mapping) for term in outputs) if one is not None]
-    return new if len(new) == len(outputs) else None
+    mapping = dict(pair for step in undone if step is not None for pair in step.replacements)
+    return rewriter.all_replaced(new, mapping)
 
 
 def _apart(steps: Iterable[Step], rewriter: Rewriter) -> tuple[Step, ...]:
@@ -110,6 +106,7 @@ def _recurrent(step: Step, rewriter: Rewriter) -> tuple[int, int]:
 
 def _weights(step: Step, rewriter: Rewriter) -> tuple[Term, ...]:
     """The constants that the operator which a step makes uses, in their order there."""
-    made = reversed(postorder(image for _, image in step.replacements))
-    whole = next(term for term in made if rewriter.is_recurrent(term) and not rewriter.is_constant(term))
-    return tuple(filter(rewriter.is_constant, whole.children))
+    stack = [image for _, image in step.replacements]
+    while not rewriter.is_recurrent(stack[-1]):
+        stack.extend(stack.pop().children)
+    return tuple(filter(rewriter.is_constant, stack[-1].children))
