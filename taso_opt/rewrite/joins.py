@@ -23,14 +23,14 @@ def whole_joins(term: Term, builder: Builder, rewrites: Rewrites) -> Iterator[St
     """The steps that leave a join without joins inside, or without neighbours that are parts of one tensor."""
     if isinstance(term, Apply) and term.operator == JOIN:
         yield from _flat(term, builder, rewrites)
-        yield from _without_neighbours(term, builder, rewrites)
+        if len(term.args) > 2:  # of two the rule itself speaks
+            yield from _without_neighbours(term, builder, rewrites)
 
 
 def _flat(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
     """The step that joins all at once what is joined in joins, by the rule that says so of two of three."""
     operands = _operands(term)
-    nested = next((one for one in term.args if _is_same_join(one, term)), None)
-    if nested is None or len(operands) < 4:  # of fewer the rule itself speaks
+    if len(operands) == len(term.args) or len(operands) < 4:  # of three the rule itself speaks
         return
     three = operands[:3]
     pair = _joined(term, (_joined(term, three[:2], builder), three[2]), builder)
@@ -61,7 +61,7 @@ def _without_neighbours(term: Apply, builder: Builder, rewrites: Rewrites) -> It
     """The step that joins neighbours of a longer join where they are parts of one tensor."""
     operands, taken = [term.args[0]], None
     for operand in term.args[1:]:
-        step = _meeting(term, operands[-1], operand, builder, rewrites) if len(term.args) > 2 else None
+        step = _meeting(term, operands[-1], operand, builder, rewrites)
         if step is None:
             operands.append(operand)
         else:
@@ -77,10 +77,8 @@ def _meeting(join: Apply, one: Term, other: Term, builder: Builder, rewrites: Re
         return None
     if one.operator != other.operator or one.args != other.args:
         return None
-    met = (
-        step for step in rewrites(_joined(join, (one, other), builder)) if step.replacements[0][1].children == one.args
-    )
-    return next(met, None)
+    steps = rewrites(_joined(join, (one, other), builder))
+    return next((step for step in steps if step.replacements[0][1].children == one.args), None)
 
 
 def _joined(like: Apply, operands: Sequence[Term], builder: Builder) -> Apply:

@@ -71,9 +71,6 @@ class ArrayModule(Protocol):
 class Recurrence(Protocol):
     """The state after one more row, from the state before it and operands that stay; it depends on nothing else."""
 
-    __module__: str
-    __qualname__: str
-
     def __call__(
         self, xp: ArrayModule, row: Array, state: tuple[Array, ...], operands: tuple[Array, ...], /
     ) -> tuple[Array, ...]: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -50,12 +50,13 @@ class IndexArrays:
     """The primitives of meanings over tensors of symbolic sizes.
 
     A primitive records what it needs to be defined, as that a window fits into its image, in `facts`, and the
-    declared facts of scalar functions that it uses in `used`.
+    declared facts of scalar functions that it uses in `used`. What tells `recurrences` apart is numbered.
     """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.used: dict[str, None] = {}
+        self.recurrences: dict[Hashable, int] = {}
         self._accesses = 0
 
     def variable(self, name: str, shape: Sequence[Dim], sign: Sign = Sign.ANY) -> Tensor:

@@ -8,13 +8,13 @@ element of another nothing is known but that equal pieces, from equal states, wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.spec.operator import Recurrence
 from taso_opt.verify.index_functions.canonical import canonical
-from taso_opt.verify.index_functions.elements import Access, Element, at, lone
+from taso_opt.verify.index_functions.elements import Access, Element, lone
+from taso_opt.verify.index_functions.elements import at as renamed
 from taso_opt.verify.index_functions.layout import MAX_COPIES, length, places, plain
 from taso_opt.verify.index_functions.tensors import Place, Tensor
 
@@ -54,11 +54,9 @@ def _unknown(
     xp: IndexArrays, step: Recurrence, rows: Tensor, state: Sequence[Tensor], operands: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
     """States that are told apart by all that they depend on."""
-    causes = [_image(xp, tensor) for tensor in (rows, *state, *operands)]
-    text = repr((step.__module__, step.__qualname__, len(state), causes))
-    name = blake2b(text.encode(), digest_size=16).hexdigest()
-    count = rows.shape[0]
-    return tuple(_states(f"state {number} of {name}", count, one) for number, one in enumerate(state))
+    causes = step, len(state), *(_image(xp, tensor) for tensor in (rows, *state, *operands))
+    known = xp.recurrences.setdefault(causes, len(xp.recurrences))
+    return tuple(_states(f"state {at} of recurrence {known}", rows.shape[0], one) for at, one in enumerate(state))
 
 
 def _states(name: str, count: Dim, state: Tensor) -> Tensor:
@@ -78,4 +76,4 @@ def _image(xp: IndexArrays, x: Tensor) -> tuple[tuple[Dim, ...], Element]:
         for axis, index in enumerate(place)
         if isinstance(index, Size) and index.symbol is not None
     }
-    return x.shape, canonical(at(canonical(x.at(place)), names))
+    return x.shape, canonical(renamed(canonical(x.at(place)), names))

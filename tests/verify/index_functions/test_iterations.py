@@ -1,6 +1,7 @@
 """Recurrences over sequences of symbolic length: what goes on is proved, and nothing that goes on otherwise."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -107,6 +108,15 @@ def test_states_of_an_unknown_number_of_rows_are_told_apart_by_all_that_they_dep
         sums(xp, total, "x", "s", ("t", "m")),
     ]
     assert len({one, *others}) == 1 + len(others)
+
+
+def test_rows_times_large_tables_of_numbers_that_differ_in_one_are_told_apart(xp):
+    rows, state = xp.variable("x", (symbol("t"), 50, 50)), xp.variable("s", (50, 50))
+    tables = [np.full((50, 50), Fraction(1, 3), object) for _ in range(2)]
+    tables[1][25, 25] = Fraction(2, 3)
+    one, other = (xp.iterate(total, xp.scale(rows, table), [state], [])[0] for table in tables)
+    place = (symbol("k"), 0, 0)
+    assert one.at(place) != other.at(place)
 
 
 def test_a_known_number_of_rows_is_written_out(xp):
