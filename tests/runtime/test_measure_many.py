@@ -34,7 +34,6 @@ def test_a_larger_model_takes_longer_and_keys_keep_their_order(shared_process, u
     assert list(results) == [str(size) for size in sizes]
     medians = {int(key): timing.median_s for key, timing in results.items() if isinstance(timing, Timing)}
     assert medians[8] < medians[64] < medians[256] < medians[512]
-    assert all(isinstance(timing, Timing) and timing.samples == 5 for timing in results.values())
 
 
 def test_a_model_that_fails_does_not_disturb_the_others(shared_process, unary):
@@ -71,7 +70,7 @@ def test_a_slow_model_gets_fewer_samples(shared_process, matmuls):
 
 @pytest.mark.parametrize(("sample_s", "samples"), [(1e-9, 6), (5e-3, 5)])
 def test_the_calibration_counts_as_a_sample_where_one_run_is_enough(shared_process, matmuls, sample_s, samples):
-    plan = MeasurePlan(rounds=5, sample_s=sample_s)
+    plan = MeasurePlan(rounds=5, sample_s=sample_s, model_s=60.0)
     (result,) = measure_many(shared_process, [MeasureItem("any", matmuls(1, 64))], plan=plan).values()
     assert isinstance(result, Timing)
     assert result.samples == samples
