@@ -14,6 +14,7 @@ from taso_opt.core.term import Apply, Const, Term, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
+from taso_opt.rewrite.cuts import whole_cuts
 from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, element_pattern, fitting, joined
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.joins import whole_joins
@@ -224,7 +225,12 @@ class Rewriter:
         for whole, operands in sums(self._builder, live):
             yield from self.sum_rewrites(whole, operands)
         yield from (Step(rule, pairs) for rule, pairs in self._merges.all(terms, live))
+        yield from self.cuts(live)
         yield from self.together(terms)
+
+    def cuts(self, terms: Iterable[Term]) -> Iterator[Step]:
+        """Every step on a graph that takes all slices of a tensor along an axis for the parts of one split."""
+        yield from whole_cuts((term for term in terms if not self.is_constant(term)), self._builder, self.rewrites)
 
     def together(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph that replaces several results at once of which one tells the others."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from taso_opt.core.term import Item, Term, postorder
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.search.shortening import shortened
 
 MOST_ROUNDS = 16
 """Each round joins neighbours in pairs: so many are enough for 65,536 elements."""
@@ -19,7 +20,30 @@ MOST_ROUNDS = 16
 def chained(
     outputs: Sequence[Term], rewriter: Rewriter, expired: Callable[[], bool]
 ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
-    """A sequence for the operators that are there, and one for each kind of cell with weights of its own."""
+    """A sequence for the operators that are there, and one for each kind of cell with weights of its own.
+
+    Where there are none, cells may be hidden by gates that are slices of what all are computed in.
+    """
+    cuts = tuple(rewriter.cuts(postorder(outputs)))
+    for before in ((), cuts) if cuts else ((),):
+        cut = _after(before, outputs, rewriter)
+        if cut is None:
+            return
+        found = _begun(cut, rewriter)
+        for first in found:
+            if expired():
+                return
+            taken, new = _joined(first, cut, rewriter)
+            if len(taken) > len(first):
+                shorter, new = shortened(new, frozenset(postorder(outputs)), rewriter, expired)
+                pairs = tuple((old, image) for old, image in zip(outputs, new, strict=True) if old is not image)
+                yield (*before, *taken, *shorter), pairs
+        if found:
+            return
+
+
+def _begun(outputs: Sequence[Term], rewriter: Rewriter) -> list[tuple[Step, ...]]:
+    """The steps with which sequences begin: none where operators can be joined, or one for each cell of a kind."""
     terms = postorder(outputs)
     steps = list(rewriter.together(terms))
     cells: dict[Any, dict[Term, Step]] = {}
@@ -29,12 +53,7 @@ def chained(
     begun = [tuple(group.values()) for group in cells.values() if len(group) > 1]
     if any(_joins(step, rewriter) for step in steps):
         begun.insert(0, ())
-    for first in begun:
-        if expired():
-            return
-        taken, new = _joined(first, outputs, rewriter)
-        if len(taken) > len(first):
-            yield taken, tuple((old, image) for old, image in zip(outputs, new, strict=True) if old is not image)
+    return begun
 
 
 def _joined(

@@ -29,6 +29,18 @@ def rewriter(op):
     return Rewriter(op, RuleSet(tuple(rules)))
 
 
+@pytest.fixture(scope="module")
+def cutting(op):
+    """One that knows slices, too."""
+    moving = {"Slice", "Reshape", "Split"}
+
+    def is_of_use(rule):
+        used = {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}
+        return "LSTM" in used or used <= moving
+
+    return Rewriter(op, RuleSet(tuple(filter(is_of_use, read_rules(None, op)))))
+
+
 def weights(name="", gates=4):
     kinds = {"w": (INPUTS, SIZE), "r": (SIZE, SIZE), "p": (SIZE,)}
     return [[tensor(Const, f"{kind}{gate}{name}", *shape) for kind, shape in kinds.items()] for gate in range(gates)]
@@ -96,6 +108,24 @@ def test_all_states_may_be_used(op, rewriter):
 def test_cells_of_a_gated_recurrent_unit_are_one_operator(op, rewriter):
     (new,) = chains(op, rewriter, gru_cells(op, elements(6), weights(gates=3))[-1])
     assert (count(new, "GRU"), count(new, "Sigmoid", "Tanh")) == (1, 0)
+
+
+def test_gates_may_be_slices_of_what_they_are_computed_in(op, cutting):
+    shapes = {"w": (INPUTS, 4 * SIZE), "r": (SIZE, 4 * SIZE), "p": (4 * SIZE,)}
+    own = [tensor(Const, name, *shape) for name, shape in shapes.items()]
+    h, c = (tensor(Var, name, 2, SIZE) for name in "hc")
+    states = []
+    for x in elements(6):
+        joined = affine(op, x, h, own)
+        sizes = [(at * SIZE, SIZE, (3 - at) * SIZE) for at in range(4)]
+        i, f, g, o = (op.Slice(joined, axis=-1, sizes=one) for one in sizes)
+        c = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
+        h = op.Mul(op.Sigmoid(o), op.Tanh(c))
+        states.append(h)
+    (new,) = chains(op, cutting, *states)
+    assert (count(new, "LSTM"), count(new, "Sigmoid", "Tanh")) == (1, 0)
+    rows = {term.args for term in postorder(new) if isinstance(term, Apply) and term.operator == "Slice"}
+    assert len(rows) == 1, "each state is a slice of all of them"
 
 
 def test_operators_of_single_elements_are_joined(op, rewriter):

@@ -1,0 +1,67 @@
+"""Slices that cut one tensor into pieces: what rules say of each as a part of a split, said of all in one step.
+
+Rules say of one slice that it is a part of a split into this part, what is before it and what is behind. Where other
+slices of the tensor lie, what is before and behind is cut further, so that all are parts of one split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from taso_opt.core.term import Apply, Attribute, Item, Term
+from taso_opt.spec.builder import Builder
+
+if TYPE_CHECKING:
+    from taso_opt.rewrite.steps import Step
+
+Rewrites: TypeAlias = "Callable[[Term], Sequence[Step]]"
+Place: TypeAlias = tuple[int, int, int]
+
+
+def whole_cuts(terms: Iterable[Term], builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
+    """A step for each tensor and axis of which two slices or more, of sizes that are known, do not overlap."""
+    groups: dict[tuple[Term, Attribute], dict[Apply, Place]] = {}
+    for term in terms:
+        if isinstance(term, Apply) and term.operator == "Slice" and (place := _place(term)) is not None:
+            groups.setdefault((term.args[0], term.attribute("axis")), {})[term] = place
+    for (whole, axis), slices in groups.items():
+        sizes = _pieces(sorted(slices.values()))
+        step = None if sizes is None else _as_part(min(slices, key=slices.__getitem__), rewrites)
+        if sizes is not None and step is not None:
+            split = builder.apply("Split", (whole,), {"axis": axis, "sizes": tuple(sizes.values())})
+            at = list(sizes).index
+            yield type(step)(step.rule, tuple((one, Item(split, at(before))) for one, (before, *_) in slices.items()))
+
+
+def _place(term: Apply) -> Place | None:
+    """What a slice has before it, what it keeps and what it has behind it; None where that is not known."""
+    match term.attribute("sizes"):
+        case (int(before), int(kept), int(behind)):
+            return before, kept, behind
+    return None
+
+
+def _pieces(places: Sequence[Place]) -> dict[int, int] | None:
+    """The sizes of all pieces, by where they begin, of slices in order; None of a lone one, or where some overlap."""
+    found: dict[int, int] = {}
+    end = 0
+    for before, kept, _ in places:
+        if before < end:
+            return None
+        if before > end:
+            found[end] = before - end
+        found[before], end = kept, before + kept
+    (*_, behind) = places[-1]
+    if behind:
+        found[end] = behind
+    return found if len(places) > 1 else None
+
+
+def _as_part(term: Apply, rewrites: Rewrites) -> Step | None:
+    """The step that takes a slice for a part of a split of the same tensor."""
+    return next((step for step in rewrites(term) if _is_part(step.replacements[0][1], term.args)), None)
+
+
+def _is_part(term: Term, whole: tuple[Term, ...]) -> bool:
+    return isinstance(term, Item) and term.term.operator == "Split" and term.term.args == whole
