@@ -13,6 +13,10 @@ from rich.segment import Segment
 HANG = 4
 """Columns by which the rest of a broken line is set in."""
 
+MANY_LINES = 12
+CUT_OFF = "  ..."
+"""Stands below the lines of an equation that is longer; `tasoopt rules show` has all of it."""
+
 EQUALS = " = "
 NARROWEST = 30
 
@@ -55,8 +59,13 @@ class Broken:
 
 
 def equation(text: str) -> Broken:
-    """An equation in a table."""
-    return Broken(text, equation_lines)
+    """An equation in a table, cut off where it is long: those about recurrent operators have dozens of lines."""
+
+    def first_lines(text: str, width: int) -> list[str]:
+        lines = equation_lines(text, width)
+        return lines if len(lines) <= MANY_LINES else [*lines[: MANY_LINES - 1], CUT_OFF]
+
+    return Broken(text, first_lines)
 
 
 def hanging(text: str) -> Broken:

@@ -47,3 +47,14 @@ def test_a_table_sets_in_the_rest_of_a_long_line():
         "1: first, second, third and 5   3",
         "    more",
     ]
+
+
+def test_a_table_shows_the_first_lines_of_a_very_long_equation():
+    out = io.StringIO()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_row(equation(f"Add({', '.join(f'operand_{at}' for at in range(90))}) = x"), "3")
+    Console(file=out, width=40).print(table)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert len(lines) == 12
+    assert lines[0] == "Add(operand_0, operand_1, operand_2,   3"
+    assert lines[-1] == "  ..."
