@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Term, postorder
+from taso_opt.core.term import Const, Term, postorder
 from taso_opt.core.types import TRUTH
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -47,17 +47,11 @@ def fold_constant(builder: Builder, term: Term, constant: Callable[[Const], Arra
     dtypes = {value.dtype for value in leaves.values()} - {np.dtype(bool)} or {np.dtype(bool)}
     assert len(dtypes) == 1, f"a constant expression has one element type, found {dtypes}"
     dtype = np.dtype(bool) if builder.type(term).dtype == TRUTH else dtypes.pop()
-    if not all(_only_moves(builder, part) for part in parts):
+    if not all(map(builder.moves_data, parts)):
         leaves = {leaf: _widened(value) for leaf, value in leaves.items()}
     with np.errstate(all="ignore"):
         (value,) = evaluate_arrays(builder, FloatArrays(), [term], leaves)
         return np.ascontiguousarray(value).astype(dtype, copy=False).reshape(value.shape)
-
-
-def _only_moves(builder: Builder, term: Term) -> bool:
-    """Whether a term has its elements from its operands."""
-    operator = builder.operator(term) if isinstance(term, Apply) else None
-    return not isinstance(term, Apply) or (operator is not None and not operator.arithmetic)
 
 
 def _value(leaf: Const, constant: Callable[[Const], Array]) -> Array:

@@ -199,6 +199,10 @@ class Rewriter:
         operator = self._builder.operator(term) if isinstance(term, Apply) else None
         return operator is not None and operator.defined and operator.outputs > 1
 
+    def moves_data(self, term: Term) -> bool:
+        """Whether a term has its elements from its operands, or is a leaf."""
+        return self._builder.moves_data(term)
+
     def is_light(self, term: Term) -> bool:
         """Whether a term is computed element by element or has a definition."""
         operator = self._builder.operator(term) if isinstance(term, Apply) else None

@@ -1,7 +1,8 @@
-"""Rules that leave fewer operators, applied wherever others have made new terms.
+"""Rules about data that moves, applied wherever others have made new terms, as long as fewer operators are left.
 
 What a long sequence leaves behind, as slices of slices of the states of a recurrence, is put right at once: for a
-search, each of hundreds of such places would be a graph of its own.
+search, each of hundreds of such places would be a graph of its own. What computes is left to the search: a product of
+all slices at once may be the better one, and yet no cell of the next layer.
 """
 
 from __future__ import annotations
@@ -41,13 +42,18 @@ def shortened(
 
 
 def _by_rule(outputs: Sequence[Term], present: Collection[Term], rewriter: Rewriter) -> list[tuple[Step, ...]]:
-    """The steps of each rule, at each term the first one that it offers."""
+    """The steps of each rule that computes nothing, at each term the first one that it offers."""
     groups: dict[int, dict[Term, Step]] = {}
     for term in postorder(outputs):
-        if term not in present and not rewriter.is_constant(term):
+        if term not in present and rewriter.moves_data(term) and not rewriter.is_constant(term):
             for step in rewriter.rewrites(term):
                 groups.setdefault(id(step.rule), {}).setdefault(term, step)
-    return [tuple(steps.values()) for steps in groups.values()]
+    return [tuple(steps.values()) for steps in groups.values() if _moves_data(next(iter(steps.values())), rewriter)]
+
+
+def _moves_data(step: Step, rewriter: Rewriter) -> bool:
+    """Whether a rule has no operator that computes on either side."""
+    return all(map(rewriter.moves_data, postorder((*step.rule.rule.source, *step.rule.rule.target))))
 
 
 def _operators(outputs: Sequence[Term], rewriter: Rewriter) -> int:

@@ -88,6 +88,11 @@ class Builder:
         """The declared operator of an application, or None for an opaque one."""
         return self._operators.get(term.operator)
 
+    def moves_data(self, term: Term) -> bool:
+        """Whether a term has its elements from its operands, or is a leaf: nothing is computed."""
+        operator = self.operator(term) if isinstance(term, Apply) else None
+        return not isinstance(term, Apply) or (operator is not None and not operator.arithmetic)
+
     def type(self, term: Term) -> TensorType:
         """The type of a term with one output."""
         types = self.types(term)

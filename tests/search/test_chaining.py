@@ -147,6 +147,16 @@ def test_layers_are_told_apart_by_their_weights(op, rewriter):
     assert all(count(new, "Tanh") == 8 for new in found)
 
 
+def test_the_next_layer_is_found_when_the_first_is_one_operator(op, cutting):
+    states = lstm_cells(op, elements(4), weights())
+    own = [[tensor(Const, f"v{gate}", SIZE, SIZE), *rest] for gate, (_, *rest) in enumerate(weights("b"))]
+    outputs = [h for h, _ in lstm_cells(op, [h for h, _ in states], own)]
+    for left in (1, 0):
+        outputs = min(chains(op, cutting, *outputs), key=lambda new: count(new, "Tanh"))
+        assert count(outputs, "Tanh") == 8 * left
+    assert count(outputs, "LSTM") == 2
+
+
 def test_cells_with_weights_of_their_own_at_each_element_are_left_alone(op, rewriter):
     own = [weights(name) for name in "abc"]
     assert not chains(op, rewriter, lstm_cells(op, elements(3), own)[-1][0])

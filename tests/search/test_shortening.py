@@ -3,15 +3,20 @@
 import pytest
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Var, postorder
+from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.shortening import shortened
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
+from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
 
 MOVING = {"Slice", "Reshape", "Concat"}
 STATES = 9
+ROWS_OF_A_PRODUCT = (
+    "MatMul(Slice(x; axis=-2, sizes=(n, p, q)), y) = Slice(MatMul(x, y); axis=-2, sizes=(n, p, q)) "
+    "where x[n+p+q, m], y[m, k]"
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +76,11 @@ def test_terms_that_were_there_before_stay(op, rewriter):
 def test_it_ends_when_there_is_no_time_left(op, rewriter):
     outputs = nested_states(op, tensor(Var, "x", STATES, 4))
     assert short(op, rewriter, outputs, expired=lambda: True) == tuple(outputs)
+
+
+def test_products_of_slices_are_left_to_the_search(op):
+    x, w = tensor(Var, "x", STATES, 4), tensor(Const, "w", 4, 3)
+    outputs = [op.MatMul(row(op, x, at), w) for at in range(STATES)]
+    rewriter = Rewriter(op, RuleSet((parse_rule(ROWS_OF_A_PRODUCT, op),)))
+    assert all(any(True for _ in rewriter.rewrites(output)) for output in outputs)
+    assert short(op, rewriter, outputs) == tuple(outputs)
