@@ -27,8 +27,11 @@ GIVEN = {
 }
 """What stands for the words in capitals."""
 
-ADDED = {"tasoopt optimize --rules mine.jsonl": "model.onnx --dry-run"}
-"""What a mention leaves to the reader."""
+ADDED = {
+    "tasoopt optimize --rules mine.jsonl": "model.onnx --dry-run",
+    "tasoopt generate --max-ops 3": "--operators MatMul,Add,Relu",
+}
+"""What a mention leaves to the reader, or would take minutes without."""
 
 WITHOUT_A_RUN = {
     'pip install "FILE.whl[cpu]"': ("scripts/release.py", '"install", "--quiet", f"{file}[cpu]"'),
