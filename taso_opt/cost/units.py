@@ -6,7 +6,7 @@ into any matrix product. A unit is such a group, a region of light operators tha
 `regions`), or a single operator; its cost is measured as a small model under all optimizations, so that a fusion that
 the runtime does not make after all costs what its parts cost. Constant scales and shifts of the channels that a
 convolution gives, batch normalizations among them, go into its filters and its bias, in each runtime: units that differ
-in these alone have one key.
+in these alone have one key. So have convolutions that add up many products, with a bias and without.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term
@@ -33,6 +34,9 @@ FREE = SHAPES | {OPAQUE}
 
 FILTERED = frozenset({"Add", "BatchNormalization", "Mul"})
 """Operators that scale and shift channels where their other operands are constants of the right shapes."""
+
+MANY_PRODUCTS = 128
+"""Of so many a number of a convolution's result is the sum for a bias to take no time that a measurement shows."""
 
 SWAP = (("perm", (-1, -2)),)
 
@@ -201,10 +205,20 @@ class UnitFinder:
                 assert isinstance(conv, Apply), f"filters take up scales and shifts, found {conv!r}"
                 bias = Const("bias", TensorType(self.builder.type(conv).dtype, self.builder.type(conv).shape[1:2]))
                 args = conv.args if isinstance(member, Apply) and member.operator == "Mul" else (*conv.args[:2], bias)
-                loaded[member] = self.builder.rebuild(conv, args)
+                term: Term = self.builder.rebuild(conv, args)
             else:
-                loaded[member] = self.builder.rebuild(member, new) if new != member.children else member
+                term = self.builder.rebuild(member, new) if new != member.children else member
+            loaded[member] = self._without_light_bias(term)
         return loaded
+
+    def _without_light_bias(self, term: Term) -> Term:
+        """A convolution without its constant bias, where that is one number more to sums of many products."""
+        if not isinstance(term, Apply) or term.operator != "Conv" or len(term.args) < 3:
+            return term
+        _, filters, bias = term.args
+        products = prod(size for size in self.builder.type(filters).shape[1:] if isinstance(size, int))
+        is_light = self.is_constant(bias) and products >= MANY_PRODUCTS
+        return self.builder.rebuild(term, term.args[:2]) if is_light else term
 
     def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:
         """What the outputs need down to the boundary and no unit has: operators that take no time of their own."""

@@ -15,7 +15,7 @@ from taso_opt.spec import load_specs
 from terms import tensor
 
 WINDOWS = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
-CHANNELS = 128
+CHANNELS = 8
 
 
 @pytest.fixture(scope="module")

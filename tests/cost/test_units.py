@@ -63,6 +63,18 @@ def test_what_filters_can_do_to_their_channels_leaves_no_trace_but_a_bias():
         assert {tuple(keys(op, [end(one)])) for one in same} == {tuple(keys(op, [end(biased)]))}
 
 
+def test_a_constant_bias_leaves_no_trace_where_many_products_are_added_up():
+    op = load_specs().builder()
+    x, b, computed = tensor(Var, "x", 1, 16, 8, 8), tensor(Const, "b", 4), tensor(Var, "y", 4)
+    for size, channels, is_light in ((3, 16, True), (1, 16, False)):
+        w = tensor(Const, "f", 4, channels, size, size)
+        conv, biased = op.Conv(x, w, **PLAIN), op.Conv(x, w, b, **PLAIN)
+        for end in (lambda one: one, op.Relu, lambda one: op.Add(one, tensor(Var, "z", 4, 1, 1))):
+            assert (keys(op, [end(biased)]) == keys(op, [end(conv)])) is is_light
+        assert keys(op, [op.Conv(x, w, computed, **PLAIN)]) != keys(op, [conv])
+        assert keys(op, [op.Mul(biased, tensor(Const, "s", 4, 1, 1))]) == keys(op, [biased])
+
+
 def test_what_filters_cannot_do_is_a_unit_of_its_own():
     op = load_specs().builder()
     x, w = tensor(Var, "x", 1, 3, 8, 8), tensor(Const, "f", 3, 3, 3, 3)
