@@ -29,7 +29,7 @@ from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, holds_its_data, inlined, save_atomically
 from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.skeleton import skeleton
-from taso_opt.onnx_io.standalone import fill_weights, standalone_model
+from taso_opt.onnx_io.standalone import LARGE_BYTES, fill_weights, set_weights_aside, standalone_model
 from taso_opt.onnx_io.tidy import Tidied, may_be_tidied
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
@@ -57,7 +57,9 @@ __all__ = [
     "cut_to_core",
     "cut_to_used",
     "deciding_values",
+    "LARGE_BYTES",
     "fill_weights",
+    "set_weights_aside",
     "fold_constant",
     "folded_terms",
     "has_control_flow",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import prod, sqrt
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, external_data_helper, helper, numpy_helper
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, Var
@@ -25,6 +25,12 @@ OLDEST_IR = 4
 
 MOST_DIFFERENT = 65_521
 """Of the random numbers of one tensor: a prime, so that hardly any two rows are the same."""
+
+LARGE_BYTES = 1 << 18
+"""From here on the numbers of a tensor are kept beside its model."""
+
+ELSEWHERE = "elsewhere"
+"""The file that a model names for them; there is none."""
 
 TYPICAL = Fraction(1, 1000)
 """The value of a number that stands in an attribute where values are left open."""
@@ -193,10 +199,34 @@ class _Standalone:
 
 def fill_weights(model: ModelProto, seed: int = 0) -> None:
     """Give a hollow standalone model the random numbers that it would have had."""
+    for tensor, weight in _missing_weights(model, seed):
+        tensor.raw_data = weight.tobytes()
+
+
+def set_weights_aside(model: ModelProto, seed: int = 0) -> dict[str, Array]:
+    """The same for small tensors; the numbers of large ones are answered, and the model says that they lie elsewhere.
+
+    A runtime that takes them beside the model copies them once, and not each time that the model is handed on. Tensors
+    that lie elsewhere already get new numbers.
+    """
+    aside: dict[str, Array] = {}
+    for tensor, weight in _missing_weights(model, seed):
+        if weight.nbytes < LARGE_BYTES:
+            tensor.raw_data = weight.tobytes()
+        else:
+            tensor.data_location = TensorProto.EXTERNAL
+            del tensor.external_data[:]
+            tensor.external_data.add(key="location", value=ELSEWHERE)
+            aside[tensor.name] = weight
+    return aside
+
+
+def _missing_weights(model: ModelProto, seed: int) -> Iterator[tuple[TensorProto, Array]]:
+    """Each tensor without its numbers, with random ones."""
     for place, tensor in enumerate(model.graph.initializer):
-        if not tensor.raw_data and prod(tensor.dims):
+        if prod(tensor.dims) and (not tensor.raw_data or external_data_helper.uses_external_data(tensor)):
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type)).name
-            tensor.raw_data = random_weight(dtype, tuple(tensor.dims), [seed, place]).tobytes()
+            yield tensor, random_weight(dtype, tuple(tensor.dims), [seed, place])
 
 
 def _static(kind: TensorType) -> tuple[int, ...]:

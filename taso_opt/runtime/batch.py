@@ -77,7 +77,7 @@ def _entered(item: MeasureItem, request: MeasureMany, path: Path) -> _Entrant | 
         part = part_of(item, request.optimization, settings, path)
         if part is None:
             return Absent()
-        run = ready_run(part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT)
+        run = ready_run(part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT, part.weights)
         with refusals("run", item.model, settings.runtime):
             run_s = calibrate(run, clock_of(settings))
     except TasoError as error:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,13 +18,20 @@ from taso_opt.runtime.settings import OPENVINO, TITLES, RunSettings
 LONGEST_REASON = 300
 
 Run = Callable[[], object]
+Weights = Mapping[str, Array]
+NO_WEIGHTS: Weights = MappingProxyType({})
 
 
 class Engine(Protocol):
     """The functions of a module that runs models; what `create_session` answers, only the others understand."""
 
-    def create_session(self, model: Model, settings: RunSettings, optimization: str) -> Any:
-        """A model ready to run; raises RuntimeFailure, and UnsupportedError for a device that does not answer."""
+    def create_session(
+        self, model: Model, settings: RunSettings, optimization: str, weights: Weights = NO_WEIGHTS
+    ) -> Any:
+        """A model ready to run, with the weights that it says lie elsewhere; only ONNX Runtime takes such.
+
+        Raises RuntimeFailure, and UnsupportedError for a device that does not answer.
+        """
 
     def describe_session(self, session: Any) -> ModelDescription:
         """Inputs and outputs of a session."""
@@ -52,14 +60,15 @@ def ready_run(
     settings: RunSettings,
     optimization: str,
     different: int = MOST_ELEMENTS,
+    weights: Weights = NO_WEIGHTS,
 ) -> Run:
-    """A call that runs the model on the next of the feeds in turn, already run on the first.
+    """A call that runs the model, with weights beside it, on the next of the feeds in turn, already run on the first.
 
     In place of None stand seeded random inputs of so many `different` numbers, free dims set to 1. Raises as
     `create_session` does.
     """
     runtime = engine(settings)
-    session = runtime.create_session(model, settings, optimization)
+    session = runtime.create_session(model, settings, optimization, weights)
     description = runtime.describe_session(session)
     inputs = [inputs_for(description, feed, settings, different) for feed in feeds]
     with refusals("run", model, settings.runtime):

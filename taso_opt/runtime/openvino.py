@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from taso_opt.errors import UnsupportedError
-from taso_opt.runtime.engine import Run, refusals
+from taso_opt.runtime.engine import NO_WEIGHTS, Run, Weights, refusals
 from taso_opt.runtime.inputs import Array, Dim, InputSpec
 from taso_opt.runtime.installed import OPENVINO_COMMAND
 from taso_opt.runtime.requests import Model
@@ -45,8 +45,9 @@ def version() -> str:
     return str(library().get_version()).partition("-")[0]
 
 
-def create_session(model: Model, settings: RunSettings, optimization: str) -> Any:
+def create_session(model: Model, settings: RunSettings, optimization: str, weights: Weights = NO_WEIGHTS) -> Any:
     """A compiled model; OpenVINO has no levels of optimization. Raises RuntimeFailure."""
+    assert not weights, "OpenVINO takes models with all their weights"
     core = _core()
     with refusals("load", model, OPENVINO):
         read = core.read_model(model, b"") if isinstance(model, bytes) else core.read_model(str(model))

@@ -8,7 +8,7 @@ Copies are made of what is cut out, since lowering takes longer than anything el
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from taso_opt.onnx_io import (
@@ -23,20 +23,25 @@ from taso_opt.onnx_io import (
     put_before_users,
     put_between_convolutions,
     repeat,
+    set_weights_aside,
 )
-from taso_opt.runtime.engine import refusals
+from taso_opt.runtime.engine import NO_WEIGHTS, Weights, refusals
 from taso_opt.runtime.requests import CORE, FUSED, WHOLE, MeasureItem, Model
 from taso_opt.runtime.sessions import lower
-from taso_opt.runtime.settings import RunSettings
+from taso_opt.runtime.settings import ONNXRUNTIME, RunSettings
 
 
 @dataclass(frozen=True)
 class Part:
-    """A model to run, under which of the runtime's optimizations, and the layouts of its inputs and outputs."""
+    """A model to run, under which of the runtime's optimizations, and the layouts of its inputs and outputs.
+
+    `weights` are those that the model says lie elsewhere.
+    """
 
     model: Model
     optimization: str
     layouts: str = ""
+    weights: Weights = field(default_factory=dict)
 
 
 def part_of(item: MeasureItem, optimization: str, settings: RunSettings, path: Path) -> Part | None:
@@ -47,17 +52,25 @@ def part_of(item: MeasureItem, optimization: str, settings: RunSettings, path: P
     if not isinstance(item.model, bytes) or (item.part == WHOLE and item.copies == 1 and not item.weight_bytes):
         return Part(item.model, optimization)
     with refusals("prepare", item.model, settings.runtime):
-        model = ModelProto.FromString(item.model)
+        model, layouts = ModelProto.FromString(item.model), ""
         if item.part == WHOLE:
             repeat(model, item.copies)
-            fill_weights(model)
-            return Part(model.SerializeToString(), optimization)
-        fill_weights(model)
-        layouts = _lower_and_cut(model, item.part, settings, path)
-        if layouts is None:
-            return None
-        _repeat_lowered(model, item.copies)
-        return Part(model.SerializeToString(), "none", layouts)
+        else:
+            found = _lower_and_cut(model, item.part, settings, path)
+            if found is None:
+                return None
+            layouts, optimization = found, "none"
+            _repeat_lowered(model, item.copies)
+        weights = _with_weights(model, settings)
+        return Part(model.SerializeToString(), optimization, layouts, weights)
+
+
+def _with_weights(model: ModelProto, settings: RunSettings) -> Weights:
+    """Give a hollow model its weights, in place; answers those that are to be handed over beside it."""
+    if settings.runtime == ONNXRUNTIME:
+        return set_weights_aside(model)
+    fill_weights(model)
+    return NO_WEIGHTS
 
 
 def _repeat_lowered(model: ModelProto, copies: int) -> None:
@@ -76,7 +89,8 @@ def _lower_and_cut(model: ModelProto, part: str, settings: RunSettings, path: Pa
         put_before_users(model)
     if part == CORE:
         put_between_convolutions(model)
-    lowered = lower(model.SerializeToString(), settings, path)
+    weights = set_weights_aside(model)
+    lowered = lower(model.SerializeToString(), settings, path, weights)
     model.Clear()
     model.ParseFromString(lowered)
     if part == CORE:

@@ -9,7 +9,8 @@ import numpy as np
 import onnxruntime as ort
 
 from taso_opt.errors import UnsupportedError
-from taso_opt.runtime.engine import Run, refusals
+from taso_opt.onnx_io import LARGE_BYTES
+from taso_opt.runtime.engine import NO_WEIGHTS, Run, Weights, refusals
 from taso_opt.runtime.inputs import Array, Dim, InputSpec
 from taso_opt.runtime.installed import CUDA_PROVIDER
 from taso_opt.runtime.requests import Model
@@ -23,6 +24,7 @@ LEVELS = {
     "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
+SAVED_ASIDE = "session.optimized_model_external_initializers"
 ONLY_ERRORS = 3  # log severity: what the runtime writes before it dies is quoted to the user, warnings are not wanted
 
 NUMPY_NAMES = {
@@ -51,11 +53,20 @@ def providers_for(device: str) -> list[str]:
 
 
 def create_session(
-    model: Model, settings: RunSettings, optimization: str = "all", options: ort.SessionOptions | None = None
+    model: Model,
+    settings: RunSettings,
+    optimization: str = "all",
+    weights: Weights = NO_WEIGHTS,
+    options: ort.SessionOptions | None = None,
 ) -> ort.InferenceSession:
-    """A session of the model; raises RuntimeFailure if it does not load, UnsupportedError if CUDA does not answer."""
+    """A session of the model; `weights` are those that it says lie elsewhere, by name: the runtime copies them.
+
+    Raises RuntimeFailure if it does not load, UnsupportedError if CUDA does not answer.
+    """
     source = model if isinstance(model, bytes) else str(model)
     options = options or session_options(optimization, settings)
+    if weights:
+        options.add_external_initializers(list(weights), list(map(ort.OrtValue.ortvalue_from_numpy, weights.values())))
     if settings.device == "cuda" and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
     with refusals("load", model, ONNXRUNTIME):
@@ -140,13 +151,16 @@ def _bound_run(session: ort.InferenceSession, feed: Mapping[str, Array], device:
     return run_and_wait
 
 
-def lower(model: bytes, settings: RunSettings, path: Path) -> bytes:
+def lower(model: bytes, settings: RunSettings, path: Path, weights: Weights = NO_WEIGHTS) -> bytes:
     """The model that the runtime executes after its own optimizations, serialized, by way of a file that it writes.
 
-    Raises RuntimeFailure.
+    Large weights are left out; the model says that they lie elsewhere. Raises RuntimeFailure.
     """
-    options = session_options("all", settings)
+    options, aside = session_options("all", settings), path.with_suffix(".weights")
     options.optimized_model_filepath = str(path)
-    create_session(model, settings, options=options)
+    options.add_session_config_entry(f"{SAVED_ASIDE}_file_name", aside.name)
+    options.add_session_config_entry(f"{SAVED_ASIDE}_min_size_in_bytes", str(LARGE_BYTES))
+    create_session(model, settings, weights=weights, options=options)
     with refusals("save its optimized form of", model, ONNXRUNTIME):
+        aside.unlink(missing_ok=True)
         return path.read_bytes()

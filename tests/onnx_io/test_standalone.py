@@ -10,7 +10,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
-from taso_opt.onnx_io import fill_weights, standalone_model
+from taso_opt.onnx_io import fill_weights, set_weights_aside, standalone_model
 from taso_opt.spec import OPAQUE, load_specs
 
 N = symbol("n")
@@ -105,6 +105,20 @@ def test_a_hollow_model_is_filled_with_the_weights_that_it_would_have_had():
     assert hollow != whole and not any(tensor.raw_data for tensor in hollow.graph.initializer)
     fill_weights(hollow)
     assert hollow == whole
+
+
+def test_large_weights_of_a_hollow_model_are_set_aside_each_time():
+    op = load_specs().builder()
+    outputs = [op.Add(op.MatMul(variable("x", 2, 300), constant("w", 300, 400)), constant("b", 400))]
+    model = ModelProto.FromString(standalone_model(op, outputs, opset=13, ir_version=7, hollow=True))
+    (first,) = set_weights_aside(model).items()
+    small, large = sorted(model.graph.initializer, key=lambda tensor: len(tensor.dims))
+    assert len(small.raw_data) == 1600 and not large.raw_data
+    assert (first[0], first[1].shape) == (large.name, (300, 400)) and np.unique(first[1]).size > 1000
+    before = model.SerializeToString()
+    (again,) = set_weights_aside(model).items()
+    assert again[0] == first[0] and np.array_equal(again[1], first[1])
+    assert model.SerializeToString() == before
 
 
 def test_all_parts_of_a_split_are_outputs_in_their_order():

@@ -6,7 +6,19 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 from taso_opt.errors import RuntimeFailure
 from taso_opt.onnx_io import FROM_BLOCKED, TO_BLOCKED, conversion_model
-from taso_opt.runtime import CORE, FUSED, WHOLE, Absent, MeasureItem, MeasurePlan, RunSettings, Timing, measure_many
+from taso_opt.runtime import (
+    CORE,
+    FUSED,
+    OPENVINO,
+    WHOLE,
+    Absent,
+    MeasureItem,
+    MeasurePlan,
+    RunSettings,
+    Timing,
+    measure_many,
+)
+from taso_opt.runtime.engine import ready_run
 from taso_opt.runtime.parts import part_of
 
 IMAGE = [1, 32, 8, 8]
@@ -17,15 +29,16 @@ g (float[4,64] x) => (float[4,64] y)
   bent = Tanh(scaled)  up = Add(bent, one)  halved = Mul(x, half)  y = Mul(halved, up) }"""
 
 
-def convolved(weights: bool, added: bool = False) -> bytes:
+def convolved(weights: bool, added: bool = False, channels: int = 32) -> bytes:
     """The exponential of the activated convolution of an image, or the sum of both; without weights it is hollow."""
-    filters = numpy_helper.from_array(np.full((32, 32, 3, 3), 0.01, np.float32), "w")
+    filters = numpy_helper.from_array(np.full((channels, channels, 3, 3), 0.01, np.float32), "w")
     if not weights:
         filters.ClearField("raw_data")
     convolution = helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1])
     activated = [helper.make_node("Relu", ["c"], ["r"]), helper.make_node("Exp", ["r"], ["y"])]
     nodes = [convolution, *([helper.make_node("Add", ["c", "z"], ["y"])] if added else activated)]
-    x, y, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, IMAGE) for name in "xyz")
+    image = [1, channels, 8, 8]
+    x, y, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, image) for name in "xyz")
     graph = helper.make_graph(nodes, "convolved", [x, z] if added else [x], [y], [filters])
     opsets = [helper.make_opsetid("", 13)]
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
@@ -59,6 +72,37 @@ def test_each_copy_of_a_hollow_model_gets_weights_of_its_own(tmp_path):
     graph = ModelProto.FromString(found.model).graph
     assert (len(graph.input), len(graph.output), len(graph.node)) == (3, 3, 9)
     assert len({tensor.raw_data for tensor in graph.initializer}) == 3
+
+
+@pytest.mark.parametrize(("name", "layouts"), [(WHOLE, ""), (FUSED, ""), (CORE, "b>p")])
+def test_large_weights_lie_beside_the_model_and_are_run(tmp_path, name, layouts):
+    if name == CORE and not has_blocked_convolutions(tmp_path / "lowered.onnx"):
+        pytest.skip("the runtime has no blocked convolutions for this processor")
+    model = convolved(weights=False, channels=128)
+    found = part(model, tmp_path / "lowered.onnx", name, copies=2, weight_bytes=1)
+    assert found is not None and found.layouts == layouts
+    assert [array.shape for array in found.weights.values()] == [(128, 128, 3, 3)] * 2
+    assert len(found.model) < 3000
+    ready_run(found.model, [None], RunSettings(), found.optimization, weights=found.weights)()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left <= {"lowered.onnx"}, "what the runtime writes of weights is removed"
+
+
+def test_a_runtime_that_takes_no_weights_beside_a_model_gets_a_whole_one(tmp_path):
+    item = MeasureItem("it", convolved(weights=False, channels=128), part=WHOLE, weight_bytes=1)
+    found = part_of(item, "all", RunSettings(runtime=OPENVINO), tmp_path / "lowered.onnx")
+    assert found is not None and not found.weights
+    (weights,) = ModelProto.FromString(found.model).graph.initializer
+    assert len(weights.raw_data) == 4 * 128 * 128 * 9
+
+
+def test_what_is_timed_with_large_weights_has_a_time(shared_process):
+    items = [
+        MeasureItem(name, convolved(weights=False, channels=128), part=name, weight_bytes=1) for name in (WHOLE, CORE)
+    ]
+    results = measure_many(shared_process, items, plan=MeasurePlan(rounds=3, sample_s=2e-4))
+    assert isinstance(results[WHOLE], Timing)
+    assert isinstance(results[CORE], Timing | Absent)
 
 
 def test_what_the_runtime_fuses_where_results_are_used_is_fused_where_they_are_given(tmp_path):
