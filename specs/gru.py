@@ -10,6 +10,7 @@ from taso_opt.core.literal import literal
 from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, definition
 from taso_opt.spec.recurrent import (
     BIASES,
+    NOWHERE,
     SWAP,
     TIME,
     N,
@@ -182,9 +183,9 @@ def _step_of_joined_gates(where, mixture, order):
     return Axiom(name, law, (schemes,), {}, respelled=False)
 
 
-def _affine(op, x, h, w, r, p, q=None):
-    of_h = op.MatMul(h, r)
-    return op.Add(op.MatMul(x, w), p), of_h if q is None else op.Add(of_h, q)
+def _affine(op, x, h, w, r, p=None, q=None):
+    of_x, of_h = op.MatMul(x, w), op.MatMul(h, r)
+    return of_x if p is None else op.Add(of_x, p), of_h if q is None else op.Add(of_h, q)
 
 
 def _last(op, x, h, own, late):
@@ -192,7 +193,7 @@ def _last(op, x, h, own, late):
     return without_row(op, op.item(whole, LAST))
 
 
-LATE = ("with_x", "with_both")
+LATE = ("with_x", "with_both", NOWHERE)
 """Where biases are of which the reset gate may leave the one of the elements alone."""
 
 ORDERS = ((0, 1, 2), (1, 0, 2))

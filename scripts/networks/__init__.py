@@ -15,7 +15,7 @@ from .bert import (
     bert_small,
     bert_taso,
 )
-from .cells import gru_cells, lstm_cells
+from .cells import gru_cells, lstm_cells, lstm_slices, rnn_cells
 from .densenet import densenet121
 from .detection import sliced_channels
 from .inception import inception_v3
@@ -43,6 +43,8 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     sc_rnn,
     gru_cells,
     lstm_cells,
+    lstm_slices,
+    rnn_cells,
     towers,
     linear_attention,
     lora,

@@ -6,6 +6,10 @@ gru_cells (T = 20, H = 96):  r, z, n' = x W + p,  r', z', n'' = h R + q, each on
     n = tanh(n' + sig(r + r') * n'');  h = n + sig(z + z') * (h - n).
     That is what an exported GRUCell is.
 lstm_cells (T = 12, H = 256): ONNX's LSTM over a sequence of one element, as of a decoder that calls it for each one.
+lstm_slices (T = 16, H = 96):  i, f, g, o = x W + p + h R + q, one sum that slices cut;
+    c = sig(f) * c + sig(i) * tanh(g);  h = sig(o) * tanh(c).
+    That is what PyTorch's tracing exporter makes of a cell with `chunk`.
+rnn_cells (T = 50, H = 64):  h = tanh(x W + h R + p), Elman's network.
 Weights are normal with standard deviation 1/sqrt(fan-in), those of the state twice that; biases have 0.1.
 """
 
@@ -14,6 +18,7 @@ import onnx
 from .builder import GraphBuilder
 
 STATE_GAIN = 2.0
+GAINS = ("W", 1.0), ("R", STATE_GAIN)
 BIAS_STD = 0.1
 
 
@@ -21,10 +26,8 @@ def gru_cells(steps: int = 20, hidden: int = 96) -> onnx.ModelProto:
     """GRU cells in PyTorch's order of gates; output [steps, hidden]."""
     b = GraphBuilder("gru_cells")
     h = b.graph_input("h0", (1, hidden))
-    weights = [
-        b.normal((hidden, 3 * hidden), gain * hidden**-0.5, name) for name, gain in (("W", 1), ("R", STATE_GAIN))
-    ]
-    biases = [b.normal((3 * hidden,), BIAS_STD, name) for name in "pq"]
+    weights = [_weights(b, name, hidden, 3, gain) for name, gain in GAINS]
+    biases = [_bias(b, hidden, 3) for _ in range(2)]
     states = []
     for step in range(steps):
         x = b.graph_input(f"x{step + 1}", (1, hidden))
@@ -53,6 +56,51 @@ def lstm_cells(steps: int = 12, hidden: int = 256) -> onnx.ModelProto:
         _, *state = b.split_node("LSTM", (x, w, r, bias, "", *state), 3, hidden_size=hidden)
         states.append(b.reshape(state[0], (1, hidden)))
     return _finish(b, states, hidden)
+
+
+def lstm_slices(steps: int = 16, hidden: int = 96) -> onnx.ModelProto:
+    """LSTM cells in PyTorch's order of gates, which slices cut; output [steps, hidden]."""
+    b = GraphBuilder("lstm_slices")
+    h, c = (b.graph_input(name, (1, hidden)) for name in ("h0", "c0"))
+    w, r = (_weights(b, name, hidden, 4, gain) for name, gain in GAINS)
+    p, q = (_bias(b, hidden, 4) for _ in range(2))
+    states = []
+    for step in range(steps):
+        x = b.graph_input(f"x{step + 1}", (1, hidden))
+        products = (b.node("Add", b.node("MatMul", *pair), bias) for *pair, bias in ((x, w, p), (h, r, q)))
+        joined = b.node("Add", *products)
+        i, f, g, o = (
+            b.node("Slice", joined, b.integers((at * hidden,)), b.integers(((at + 1) * hidden,)), b.integers((1,)))
+            for at in range(4)
+        )
+        kept = b.node("Mul", b.node("Sigmoid", f), c)
+        c = b.node("Add", kept, b.node("Mul", b.node("Sigmoid", i), b.node("Tanh", g)))
+        h = b.node("Mul", b.node("Sigmoid", o), b.node("Tanh", c))
+        states.append(h)
+    return _finish(b, states, hidden)
+
+
+def rnn_cells(steps: int = 50, hidden: int = 64) -> onnx.ModelProto:
+    """Cells of Elman's network; output [steps, hidden]."""
+    b = GraphBuilder("rnn_cells")
+    h = b.graph_input("h0", (1, hidden))
+    w, r = (_weights(b, name, hidden, 1, gain) for name, gain in GAINS)
+    bias = _bias(b, hidden, 1)
+    states = []
+    for step in range(steps):
+        x = b.graph_input(f"x{step + 1}", (1, hidden))
+        products = b.node("Add", b.node("MatMul", x, w), b.node("MatMul", h, r))
+        h = b.node("Tanh", b.node("Add", products, bias))
+        states.append(h)
+    return _finish(b, states, hidden)
+
+
+def _weights(b: GraphBuilder, name: str, hidden: int, gates: int, gain: float) -> str:
+    return b.normal((hidden, gates * hidden), gain * hidden**-0.5, name)
+
+
+def _bias(b: GraphBuilder, hidden: int, gates: int) -> str:
+    return b.normal((gates * hidden,), BIAS_STD, "bias")
 
 
 def _thirds(b: GraphBuilder, value: str, hidden: int) -> list[str]:

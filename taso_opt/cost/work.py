@@ -100,6 +100,7 @@ _MULTIPLICATIONS: Mapping[str, Callable[[Apply, Builder], int]] = {
     "GRU": _of_recurrence,
     "LSTM": _of_recurrence,
     "MatMul": _of_product,
+    "RNN": _of_recurrence,
 }
 
 

@@ -100,11 +100,12 @@ class Rewriter:
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
         self._by_operator = RuleIndex(single, _source), RuleIndex(merging, _source)
-        self._seen, self._deep = self._parted(single, _source)
+        self._cells = RuleIndex((entry for entry in single if self._makes_recurrent(entry[0])), _source)
+        others = [entry for entry in single if not self._makes_recurrent(entry[0])]
+        self._seen, self._deep = self._parted(others, _source)
         seen, deep = self._parted(merging, element_pattern)
         self._merges = Merges(builder, self.is_constant, self._views, seen, deep, leaves)
         self._together = Together(builder, together)
-        self._cells = RuleIndex((entry for entry in single if self._makes_recurrent(entry[0])), _source)
         self._undoing = self._index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
         self._folding = self._index((entry for entry in matchers if entry[0].folds), element_pattern)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
@@ -242,13 +243,17 @@ class Rewriter:
         yield from (Step(rule, pairs) for rule, pairs in self._together.all(terms, live))
 
     def cells(self, terms: Sequence[Term]) -> Iterator[Step]:
-        """Every step on a graph that says one result as a recurrent operator, which it has not been."""
+        """Every step on a graph that says one result as a recurrent operator, which it has not been.
+
+        Such a step is none of `rewrites`: one cell alone gains nothing by it.
+        """
         for term in terms:
             if not self.is_constant(term):
                 yield from self._single_steps(term, self._cells)
 
     def _makes_recurrent(self, rule: CompiledRule) -> bool:
-        return any(map(self.is_recurrent, postorder(rule.rule.target)))
+        source, target = (any(map(self.is_recurrent, postorder(side))) for side in (rule.rule.source, rule.rule.target))
+        return target and not source
 
     def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
         """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from taso_opt.core.dims import Dim, symbol
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Term
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
@@ -28,8 +29,9 @@ BATCH, IN, N = symbol("b"), symbol("i"), symbol("n")
 USUAL: Mapping[str, Any] = {"direction": "forward", "layout": 0, "clip": 0.0}
 """What attributes say of the one form that is covered; others stay opaque."""
 
-BIASES = ("behind", "with_x", "with_h", "with_both")
-"""Where models add biases: to the sum of both products, to one of them, or one to each."""
+NOWHERE = "nowhere"
+BIASES = ("behind", "with_x", "with_h", "with_both", NOWHERE)
+"""Where models add biases: to the sum of both products, to one of them, one to each, or none at all."""
 
 AT_ONCE = "at_once"
 """Where elements and states are joined, so that there is one product, with one bias."""
@@ -75,10 +77,13 @@ def gate(xp: ArrayModule, joined: Array, state: Array, number: int) -> Array:
     return xp.slice(joined, -1, number * size, (number + 1) * size)
 
 
-def reads_forward(node: OnnxNode, activations: Sequence[str]) -> bool:
-    """Whether a node walks forward through a sequence whose first axis is time, with the usual functions, unbounded."""
+def reads_forward(node: OnnxNode, activations: Sequence[str], unnamed: Sequence[str] | None = None) -> bool:
+    """Whether a node walks forward through a sequence whose first axis is time, with these functions, unbounded.
+
+    A node that names none has those that ONNX says, `unnamed` where these are others.
+    """
     usual = all(node.attribute(name, value) == value for name, value in USUAL.items())
-    named = [name.lower() for name in node.attribute("activations", activations)]
+    named = [name.lower() for name in node.attribute("activations", unnamed or activations)]
     return usual and named == [name.lower() for name in activations]
 
 
@@ -99,17 +104,25 @@ def without_row(op: Builder, state: Term) -> Term:
 
 
 def packed(op: Builder, own: Sequence[Sequence[Term]]) -> tuple[Term, Term, Term]:
-    """What each gate has of its own, [i, n], [n, n] and [n] or twice [n], as ONNX's operators have it of all gates."""
+    """What each gate has of its own, [i, n], [n, n] and up to two biases [n], as ONNX's operators have it of all."""
     w, r, *biases = zip(*own, strict=True)
-    of_x, of_h = (one_row(op, op.Transpose(op.Concat(*one, axis=-1), perm=SWAP)) for one in (w, r))
-    joined = op.Concat(*(one for half in biases for one in half), axis=-1)
+    of_x, of_h = (one_row(op, op.Transpose(_side_by_side(op, one), perm=SWAP)) for one in (w, r))
+    if not biases:
+        return of_x, of_h, op.Expand(literal(0), shape=(1, 2 * N * len(own)))
+    joined = _side_by_side(op, [one for half in biases for one in half])
     both = joined if len(biases) == 2 else op.Pad(joined, pads=(0, N * len(own)))
     return of_x, of_h, one_row(op, both)
+
+
+def _side_by_side(op: Builder, terms: Sequence[Term]) -> Term:
+    return op.Concat(*terms, axis=-1) if len(terms) > 1 else terms[0]
 
 
 def sum_of(op: Builder, where: str, x: Term, h: Term, w: Term, r: Term, *biases: Term) -> Term:
     """What goes into a gate: both products and biases."""
     of_x, of_h = op.MatMul(x, w), op.MatMul(h, r)
+    if where == NOWHERE:
+        return op.Add(of_x, of_h)
     if where == "with_both":
         return op.Add(op.Add(of_x, biases[0]), op.Add(of_h, biases[1]))
     if where == "behind":
@@ -149,10 +162,14 @@ KINDS = {"w": "i {}n", "r": "n {}n", "p": "{}n", "q": "{}n"}
 """Weights of the elements and of the state, and biases of both, of one gate or of several."""
 
 
+def _kinds(where: str) -> list[str]:
+    """What there is of weights and biases where biases are in this place."""
+    return list(KINDS)[: {NOWHERE: 2, "with_both": 4}.get(where, 3)]
+
+
 def weight_schemes(where: str, gates: int) -> dict[str, str]:
     """The schemes of what each of several gates has of its own, with biases in this place."""
-    kinds = list(KINDS) if where == "with_both" else list(KINDS)[:-1]
-    return {f"{kind}{number}": KINDS[kind].format("") for kind in kinds for number in range(gates)}
+    return {f"{kind}{number}": KINDS[kind].format("") for kind in _kinds(where) for number in range(gates)}
 
 
 def by_gate(weights: Mapping[str, Term], gates: int) -> list[list[Term]]:
@@ -165,8 +182,7 @@ def joined_schemes(where: str, gates: int) -> dict[str, str]:
     """The schemes of what several gates have together."""
     if where == AT_ONCE:
         return {"u": f"i+n {gates}*n", "p": f"{gates}*n"}
-    kinds = list(KINDS) if where == "with_both" else list(KINDS)[:-1]
-    return {kind: KINDS[kind].format(f"{gates}*") for kind in kinds}
+    return {kind: KINDS[kind].format(f"{gates}*") for kind in _kinds(where)}
 
 
 def of_joined(

@@ -71,9 +71,12 @@ def test_operations_inside_of_operators_that_make_products(op, latency):
     lstm = op.LSTM(x, *(tensor(Const, name, *shape) for name, shape in kinds.items()), h, c)
     q, k, v = (tensor(Var, name, 1, 2, *shape) for name, shape in (("q", (5, 4)), ("k", (6, 4)), ("v", (6, 3))))
     attention = op.Attention(q, k, v, literal(Fraction(1, 2), "float32"))
-    units = latency.units([op.item(lstm, 1), attention])
+    narrow = {"w": (1, 3, 5), "r": (1, 3, 3), "b": (1, 6)}
+    rnn = op.RNN(x, *(tensor(Const, name, *shape) for name, shape in narrow.items()), h, activation="Tanh")
+    units = latency.units([op.item(lstm, 1), op.item(rnn, 1), attention])
     flops = {unit.roots[-1].operator: unit_flops(unit, op) for unit in units}
-    assert flops == {"LSTM": 2 * 7 * 2 * 12 * (5 + 3), "Attention": 2 * 2 * 5 * 6 * (4 + 3)}
+    recurrent = {"LSTM": 2 * 7 * 2 * 12 * (5 + 3), "RNN": 2 * 7 * 2 * 3 * (5 + 3)}
+    assert flops == {**recurrent, "Attention": 2 * 2 * 5 * 6 * (4 + 3)}
 
 
 def test_weights_are_counted_once_and_after_folding(op, latency):

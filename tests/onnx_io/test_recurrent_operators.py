@@ -1,4 +1,4 @@
-"""LSTM and GRU are read in the form that most models have, and written as they were; other forms stay opaque."""
+"""LSTM, GRU and RNN are read in the form that most models have, and written as they were; other forms stay opaque."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from taso_opt.onnx_io import write_model
 
 LSTM = "float[7,2,5] x, float[1,12,5] w, float[1,12,3] r, float[1,24] b, float[1,2,3] h, float[1,2,3] c"
 GRU = "float[7,2,5] x, float[1,9,5] w, float[1,9,3] r, float[1,18] b, float[1,2,3] h"
+RNN = "float[7,2,5] x, float[1,3,5] w, float[1,3,3] r, float[1,6] b, float[1,2,3] h"
 STATE = "float[1,2,3]"
 
 
@@ -27,6 +28,8 @@ def model(inputs, outputs, node, opset=17):
         (LSTM, f"{STATE} v", ", , v = LSTM<hidden_size = 3>(x, w, r, b, , h, c)", [2]),
         (GRU, f"float[7,1,2,3] y, {STATE} u", "y, u = GRU<hidden_size = 3>(x, w, r, b, , h)", [0, 1]),
         (GRU, f"{STATE} u", ", u = GRU<hidden_size = 3, linear_before_reset = 1>(x, w, r, b, , h)", [1]),
+        (RNN, f"float[7,1,2,3] y, {STATE} u", "y, u = RNN<hidden_size = 3>(x, w, r, b, , h)", [0, 1]),
+        (RNN, f"{STATE} u", ', u = RNN<hidden_size = 3, activations = ["relu"]>(x, w, r, b, , h)', [1]),
     ],
 )
 def test_they_are_read_with_the_outputs_that_are_used_and_written_as_they_were(read, inputs, outputs, node, used):
@@ -42,6 +45,12 @@ def test_where_the_reset_gate_stands_is_kept(read, late):
     node = f", u = GRU<hidden_size = 3, linear_before_reset = {late}>(x, w, r, b, , h)"
     (term,) = read(model(GRU, f"{STATE} u", node)).graph.outputs
     assert term.term.attribute("linear_before_reset") == late
+
+
+@pytest.mark.parametrize(("said", "activation"), [("", "Tanh"), (', activations = ["Relu"]', "Relu")])
+def test_the_activation_of_an_elman_network_is_kept(read, said, activation):
+    (term,) = read(model(RNN, f"{STATE} u", f", u = RNN<hidden_size = 3{said}>(x, w, r, b, , h)")).graph.outputs
+    assert term.term.attribute("activation") == activation
 
 
 @pytest.mark.parametrize(
@@ -61,6 +70,8 @@ def test_where_the_reset_gate_stands_is_kept(read, late):
         ),
         (GRU, f"{STATE} u", ", u = GRU<hidden_size = 3>(x, w, r, b)"),
         (GRU, f"{STATE} u", ', u = GRU<hidden_size = 3, direction = "reverse">(x, w, r, b, , h)'),
+        (RNN, f"{STATE} u", ', u = RNN<hidden_size = 3, activations = ["Sigmoid"]>(x, w, r, b, , h)'),
+        (RNN, f"{STATE} u", ", u = RNN<hidden_size = 3>(x, w, r, , , h)"),
     ],
     ids=[
         "no states",
@@ -73,6 +84,8 @@ def test_where_the_reset_gate_stands_is_kept(read, late):
         "activations",
         "gru",
         "reverse gru",
+        "sigmoid",
+        "rnn without biases",
     ],
 )
 def test_other_forms_stay_opaque(read, inputs, outputs, node):

@@ -26,6 +26,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "sc_rnn": {"steps": 3, "hidden": 16, "context": 8},
     "gru_cells": {"steps": 3, "hidden": 16},
     "lstm_cells": {"steps": 3, "hidden": 16},
+    "lstm_slices": {"steps": 3, "hidden": 16},
+    "rnn_cells": {"steps": 3, "hidden": 16},
     "towers": {"count": 3, "width": 32},
     "linear_attention": {"layers": 2, "sequence": 32, "width": 32, "heads": 4},
     "lora": {"layers": 2, "sequence": 8, "width": 32, "rank": 4},
@@ -160,7 +162,10 @@ def test_the_full_nasrnn_has_the_sizes_of_the_benchmark():
     assert len(graph.node) == 10 * 46
 
 
-@pytest.mark.parametrize("name", ["nasrnn", "lstm", "sublstm", "mi_lstm", "sc_rnn", "gru_cells", "lstm_cells"])
+RECURRENT = ["nasrnn", "lstm", "sublstm", "mi_lstm", "sc_rnn", "gru_cells", "lstm_cells", "lstm_slices"]
+
+
+@pytest.mark.parametrize("name", RECURRENT)
 def test_ten_steps_later_a_recurrent_network_still_remembers_its_first_inputs(name):
     session = _session(NETWORKS[name](hidden=128))
     first, second = _inputs(session, 0), _inputs(session, 1)

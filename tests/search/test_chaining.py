@@ -24,7 +24,7 @@ def op():
 
 @pytest.fixture(scope="module")
 def rewriter(op):
-    mentioned = ("LSTM", "GRU", "Reshape(Reshape")
+    mentioned = ("LSTM", "GRU", "RNN", "Reshape(Reshape")
     rules = [rule for rule in read_rules(None, op) if any(name in repr(rule) for name in mentioned)]
     return Rewriter(op, RuleSet(tuple(rules)))
 
@@ -126,6 +126,34 @@ def test_gates_may_be_slices_of_what_they_are_computed_in(op, cutting):
     assert (count(new, "LSTM"), count(new, "Sigmoid", "Tanh")) == (1, 0)
     rows = {term.args for term in postorder(new) if isinstance(term, Apply) and term.operator == "Slice"}
     assert len(rows) == 1, "each state is a slice of all of them"
+
+
+@pytest.mark.parametrize("activation", ["Tanh", "Relu"])
+@pytest.mark.parametrize("biased", [True, False])
+def test_cells_of_an_elman_network_are_one_operator(op, rewriter, activation, biased):
+    (own,), h = weights(gates=1), tensor(Var, "h", 2, SIZE)
+    for x in elements(5):
+        products = op.Add(op.MatMul(x, own[0]), op.MatMul(h, own[1]))
+        h = op.apply(activation, (op.Add(products, own[2]) if biased else products,), {})
+    (new,) = chains(op, rewriter, h)
+    assert (count(new, "RNN"), count(new, activation)) == (1, 0)
+
+
+def test_cells_without_biases_are_one_operator(op, rewriter):
+    h, c = (tensor(Var, name, 2, SIZE) for name in "hc")
+    own = [kinds[:2] for kinds in weights()]
+    for x in elements(4):
+        i, o, f, g = (op.Add(op.MatMul(x, w), op.MatMul(h, r)) for w, r in own)
+        c = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
+        h = op.Mul(op.Sigmoid(o), op.Tanh(c))
+    (new,) = chains(op, rewriter, h)
+    assert (count(new, "LSTM"), count(new, "Sigmoid", "Tanh")) == (1, 0)
+
+
+def test_one_cell_alone_is_no_step_of_a_search(op, rewriter):
+    (state,) = gru_cells(op, elements(1), weights(gates=3))
+    assert list(rewriter.cells([state]))
+    assert not [step for step in rewriter.steps(postorder([state])) if count([step.replacements[0][1]], "GRU")]
 
 
 def test_operators_of_single_elements_are_joined(op, rewriter):

@@ -46,6 +46,9 @@ FAULTY_REFERENCE = {"BatchNormalization": 13, "LRN": max(OPSETS)}
 """Operators that ONNX's reference gets wrong up to some opset: its LRN walks through as many channels as the batch has
 images, and it takes early batch normalizations to be in training."""
 
+UNKNOWN_TO_REFERENCE = (("RNN", ("activation", "Relu")),)
+"""Attributes of operators that ONNX's reference does not know."""
+
 NUMBERS = {
     "Attention": (3,),
     "BatchNormalization": (5,),
@@ -238,7 +241,8 @@ def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_comput
         # The logarithm of a negative number is no number, and that is compared; exponentials of large ones overflow.
         with np.errstate(invalid="ignore", over="ignore"):
             is_faulty = opset <= FAULTY_REFERENCE.get(name, 0)
-            reference = [] if is_faulty else [("reference", ReferenceEvaluator(model).run(None, feed))]
+            is_known = all((name, attribute) not in UNKNOWN_TO_REFERENCE for attribute in term.attributes)
+            reference = [("reference", ReferenceEvaluator(model).run(None, feed))] if is_known and not is_faulty else []
         for source, theirs in (("runtime", run(model, feed)), *reference):
             for value, other in zip(mine, theirs, strict=True):
                 says = f"{source}, opset {opset}: {term!r}"

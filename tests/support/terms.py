@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.semantics.arrays import FloatArrays
@@ -20,6 +21,8 @@ def assert_same_values(op, before, after):
         for leaf in postorder((*before, *after))
         if isinstance(leaf, Var | Const)
     }
+    numbers = {leaf: literal_value(leaf) for leaf in leaves if isinstance(leaf, Const)}
+    leaves |= {leaf: np.asarray(float(number)) for leaf, number in numbers.items() if number is not None}
     sides = (evaluate_arrays(op, FloatArrays(), side, leaves) for side in (before, after))
     for old, new in zip(*sides, strict=True):
         np.testing.assert_allclose(new, old, rtol=1e-9, atol=1e-12)

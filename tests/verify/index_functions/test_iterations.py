@@ -19,7 +19,7 @@ from taso_opt.verify.refute import refute
 from taso_opt.verify.verdict import Counterexample
 
 LIBRARY = load_specs()
-RECURRENT = [name for name in LIBRARY.definitions if name.startswith(("lstm", "gru"))]
+RECURRENT = [name for name in LIBRARY.definitions if name.startswith(("lstm", "gru", "rnn"))]
 TYPES = {
     "x": "t, b, i",
     "y": "s, b, i",
