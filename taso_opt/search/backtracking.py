@@ -148,10 +148,13 @@ class BacktrackingSearch:
         return plan
 
     def _raised(self, plan: Plan, expired: Expired) -> Plan:
-        """The graph with lines computed as images of one row, if that gains: no line gains that is raised alone."""
+        """The graph with lines computed as images of one row, unless that loses by far: no line gains raised alone.
+
+        It may gain little by itself, and much by what its convolutions can be merged and padded to then.
+        """
         move = None if expired() else rising_move(self._neighbourhood(plan), self._rewriter, self._prices.of)
         raised = None if move is None else self._built(plan, move)
-        return plan if raised is None or raised.cost >= plan.cost else raised
+        return plan if raised is None or self._is_ruled_out(raised.cost, plan) else raised
 
     def _chained(self, plans: Sequence[Plan], expired: Expired) -> Plan:
         """A graph with the cells of each recurrence as one operator over all elements, as far as that gains.

@@ -138,10 +138,10 @@ def widening_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> l
 
 
 def rising_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> Move | None:
-    """What computes all lines as images of one row, where that gains."""
+    """What computes all lines as images of one row, whether that gains or not; None where there are none."""
     steps, replacements = here.raised(rewriter)
     priced = _priced([here.local_change(steps, replacements)], price) if steps else []
-    return next((move for move, _ in priced if move.change < 0), None)
+    return next((move for move, _ in priced), None)
 
 
 def chaining_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired) -> Move | None:

@@ -9,7 +9,7 @@ from taso_opt.generate.definitions import discover_definitions
 from taso_opt.generate.lines import discover_lines
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.plan import SearchLimits
+from taso_opt.search.plan import Plan, SearchLimits
 from taso_opt.search.rising import raised
 from taso_opt.spec import load_specs
 from terms import assert_same_values, tensor
@@ -146,6 +146,22 @@ def test_a_search_raises_lines_where_that_gains(op, rewriter, line, image, expec
     search = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits(budget=5.0))
     best = min(search.run((root,)).plans, key=lambda plan: plan.cost)
     assert ranks(op, best.outputs) == expected
+
+
+class OfEqualWork(ByRank):
+    """The same; both take as many multiplications."""
+
+    def work(self, unit):
+        return 1000 if unit.operator == "Conv" else 0
+
+
+@pytest.mark.parametrize(("image", "expected"), [(0.9, {4}), (1.02, {4}), (1.2, {3})])
+def test_a_search_begins_with_images_unless_these_lose_by_far(op, rewriter, image, expected):
+    root = conv(op, op.Relu(conv(op, tensor(Var, "x", 1, 6, 20), "one", 8)), "two", 4)
+    cost = OfEqualWork(op, 1.0, image)
+    search = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.05, SearchLimits())
+    start = search._raised(Plan((root,), cost.cost((root,))), lambda: False)
+    assert ranks(op, start.outputs) == expected
 
 
 def test_no_line_rises_when_the_time_is_over(op, rewriter):
