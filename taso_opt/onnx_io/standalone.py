@@ -7,13 +7,14 @@ from fractions import Fraction
 from math import prod, sqrt
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, external_data_helper, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io.elements import element_code
+from taso_opt.onnx_io.external import VALUE_FIELDS
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.nodes import constant_terms, node_of, ordered_operands, spelled
 from taso_opt.spec.builder import Builder
@@ -215,16 +216,18 @@ def set_weights_aside(model: ModelProto, seed: int = 0) -> dict[str, Array]:
             tensor.raw_data = weight.tobytes()
         else:
             tensor.data_location = TensorProto.EXTERNAL
-            del tensor.external_data[:]
             tensor.external_data.add(key="location", value=ELSEWHERE)
             aside[tensor.name] = weight
     return aside
 
 
 def _missing_weights(model: ModelProto, seed: int) -> Iterator[tuple[TensorProto, Array]]:
-    """Each tensor without its numbers, with random ones."""
+    """Each tensor without its numbers, which lie nowhere any more, with random ones."""
     for place, tensor in enumerate(model.graph.initializer):
-        if prod(tensor.dims) and (not tensor.raw_data or external_data_helper.uses_external_data(tensor)):
+        stored = tensor.raw_data or any(len(getattr(tensor, field)) for field in VALUE_FIELDS)
+        if prod(tensor.dims) and not stored:
+            tensor.ClearField("data_location")
+            tensor.ClearField("external_data")
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type)).name
             yield tensor, random_weight(dtype, tuple(tensor.dims), [seed, place])
 

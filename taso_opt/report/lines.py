@@ -14,8 +14,8 @@ HANG = 4
 """Columns by which the rest of a broken line is set in."""
 
 MANY_LINES = 12
-CUT_OFF = "  ..."
-"""Stands below the lines of an equation that is longer; `tasoopt rules show` has all of it."""
+CUT_OFF = "  ... (tasoopt rules show ID)"
+"""Stands below the lines of an equation that is longer, and says how to see all of it."""
 
 EQUALS = " = "
 NARROWEST = 30

@@ -86,10 +86,9 @@ class Rewriter:
         What merges join stands in the order of the inputs and constants among the `leaves` that it descends from.
         """
         self._builder = builder
-        compiled = compile_rules(rules, builder) if isinstance(rules, RuleSet) else rules
-        matchers = [
-            (rule, Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
-        ]
+        entries = self._with_matchers(rules, value_of, within)
+        cells = [entry for entry in entries if self._makes_recurrent(entry[0])]
+        matchers = [entry for entry in entries if not self._makes_recurrent(entry[0])]
         on_request = [entry for entry in matchers if isinstance(entry[0].source, Variable)]
         self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
         self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
@@ -100,12 +99,12 @@ class Rewriter:
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
         self._by_operator = RuleIndex(single, _source), RuleIndex(merging, _source)
-        self._cells = RuleIndex((entry for entry in single if self._makes_recurrent(entry[0])), _source)
-        others = [entry for entry in single if not self._makes_recurrent(entry[0])]
-        self._seen, self._deep = self._parted(others, _source)
+        self._cells = RuleIndex((entry for entry in cells if not entry[0].others), _source)
+        self._cells_together = Together(builder, (entry for entry in cells if entry[0].others))
+        self._together = Together(builder, together)
+        self._seen, self._deep = self._parted(single, _source)
         seen, deep = self._parted(merging, element_pattern)
         self._merges = Merges(builder, self.is_constant, self._views, seen, deep, leaves)
-        self._together = Together(builder, together)
         self._undoing = self._index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
         self._folding = self._index((entry for entry in matchers if entry[0].folds), element_pattern)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
@@ -113,6 +112,14 @@ class Rewriter:
         self._undone: dict[Term, Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
         self._constant: dict[Term, bool] = {}
+
+    def _with_matchers(
+        self, rules: RuleSet | Sequence[CompiledRule], value_of: ValueOf, within: Within
+    ) -> list[tuple[CompiledRule, Matcher]]:
+        compiled = compile_rules(rules, self._builder) if isinstance(rules, RuleSet) else rules
+        return [
+            (rule, Matcher(self._builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
+        ]
 
     def _index(self, entries: Iterable[Entry], pattern: Callable[[Entry], Pattern]) -> LikeIndex[Entry]:
         def fits(entry: Entry, term: Term) -> bool:
@@ -230,7 +237,7 @@ class Rewriter:
         for whole, operands in sums(self._builder, live):
             yield from self.sum_rewrites(whole, operands)
         yield from (Step(rule, pairs) for rule, pairs in self._merges.all(terms, live))
-        yield from self.cuts(live)
+        yield from self.cuts(terms)
         yield from self.together(terms)
 
     def cuts(self, terms: Iterable[Term]) -> Iterator[Step]:
@@ -243,13 +250,14 @@ class Rewriter:
         yield from (Step(rule, pairs) for rule, pairs in self._together.all(terms, live))
 
     def cells(self, terms: Sequence[Term]) -> Iterator[Step]:
-        """Every step on a graph that says one result as a recurrent operator, which it has not been.
+        """Every step on a graph that says results as a recurrent operator, which they have not been.
 
-        Such a step is none of `rewrites`: one cell alone gains nothing by it.
+        Such a step is none of `steps`: one cell alone gains nothing by it.
         """
-        for term in terms:
-            if not self.is_constant(term):
-                yield from self._single_steps(term, self._cells)
+        live = [term for term in terms if not self.is_constant(term)]
+        yield from (Step(rule, pairs) for rule, pairs in self._cells_together.all(terms, live))
+        for term in live:
+            yield from self._single_steps(term, self._cells)
 
     def _makes_recurrent(self, rule: CompiledRule) -> bool:
         source, target = (any(map(self.is_recurrent, postorder(side))) for side in (rule.rule.source, rule.rule.target))

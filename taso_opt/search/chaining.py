@@ -45,13 +45,11 @@ def chained(
 def _begun(outputs: Sequence[Term], rewriter: Rewriter) -> list[tuple[Step, ...]]:
     """The steps with which sequences begin: none where operators can be joined, or one for each cell of a kind."""
     terms = postorder(outputs)
-    steps = list(rewriter.together(terms))
     cells: dict[Any, dict[Term, Step]] = {}
-    for step in (*steps, *rewriter.cells(terms)):
-        if _begins(step, rewriter):
-            cells.setdefault((id(step.rule), _weights(step, rewriter)), {}).setdefault(step.replacements[0][0], step)
+    for step in rewriter.cells(terms):
+        cells.setdefault((id(step.rule), _weights(step, rewriter)), {}).setdefault(step.replacements[0][0], step)
     begun = [tuple(group.values()) for group in cells.values() if len(group) > 1]
-    if any(_joins(step, rewriter) for step in steps):
+    if any(_joins(step, rewriter) for step in rewriter.together(terms)):
         begun.insert(0, ())
     return begun
 
@@ -103,24 +101,11 @@ def _whole(term: Term) -> Term:
     return term.term if isinstance(term, Item) else term
 
 
-def _begins(step: Step, rewriter: Rewriter) -> bool:
-    """Whether a step makes a recurrent operator where there was none."""
-    before, behind = _recurrent(step, rewriter)
-    return before == 0 < behind
-
-
 def _joins(step: Step, rewriter: Rewriter) -> bool:
-    """Whether a step leaves fewer recurrent operators, but some."""
-    before, behind = _recurrent(step, rewriter)
+    """Whether the rule of a step leaves fewer recurrent operators, but some."""
+    rule = step.rule.rule
+    before, behind = (sum(map(rewriter.is_recurrent, postorder(side))) for side in (rule.source, rule.target))
     return 0 < behind < before
-
-
-def _recurrent(step: Step, rewriter: Rewriter) -> tuple[int, int]:
-    """How many recurrent operators the rule of a step has before and behind."""
-    before, behind = (
-        sum(map(rewriter.is_recurrent, postorder(side))) for side in (step.rule.rule.source, step.rule.rule.target)
-    )
-    return before, behind
 
 
 def _weights(step: Step, rewriter: Rewriter) -> tuple[Term, ...]:

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Var
@@ -118,6 +118,26 @@ def test_large_weights_of_a_hollow_model_are_set_aside_each_time():
     before = model.SerializeToString()
     (again,) = set_weights_aside(model).items()
     assert again[0] == first[0] and np.array_equal(again[1], first[1])
+    assert model.SerializeToString() == before
+    fill_weights(model)
+    assert model.SerializeToString() == filled(op, outputs)
+
+
+def filled(op, outputs):
+    model = ModelProto.FromString(standalone_model(op, outputs, opset=13, ir_version=7, hollow=True))
+    fill_weights(model)
+    return model.SerializeToString()
+
+
+@pytest.mark.parametrize("filling", [fill_weights, set_weights_aside])
+def test_numbers_that_are_there_stay_in_whatever_field_they_stand(filling):
+    numbers = helper.make_tensor("n", TensorProto.FLOAT, [3], [1.0, 2.0, 3.0])
+    sizes = helper.make_tensor("s", TensorProto.INT64, [2], [4, 5])
+    raw = numpy_helper.from_array(np.arange(6.0, dtype=np.float32), "r")
+    assert numbers.float_data and sizes.int64_data and raw.raw_data
+    model = helper.make_model(helper.make_graph([], "g", [], [], [numbers, sizes, raw]))
+    before = model.SerializeToString()
+    assert not filling(model)
     assert model.SerializeToString() == before
 
 

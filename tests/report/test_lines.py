@@ -57,4 +57,4 @@ def test_a_table_shows_the_first_lines_of_a_very_long_equation():
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert len(lines) == 12
     assert lines[0] == "Add(operand_0, operand_1, operand_2,   3"
-    assert lines[-1] == "  ..."
+    assert lines[-1] == "  ... (tasoopt rules show ID)"

@@ -35,8 +35,9 @@ def columns(op, x, start, stop):
 
 def cut(op, rewriter, *outputs):
     """The sizes of the parts that each step makes of what some outputs are made of; they compute the same."""
-    found = []
+    found, steps = [], {step.replacements for step in rewriter.steps(postorder(outputs))}
     for step in rewriter.cuts(postorder(outputs)):
+        assert step.replacements in steps, "a search takes it, too"
         old, new = zip(*step.replacements, strict=True)
         assert_same_values(op, old, new)
         (split,) = {one.term for one in new}

@@ -162,7 +162,7 @@ def test_the_full_nasrnn_has_the_sizes_of_the_benchmark():
     assert len(graph.node) == 10 * 46
 
 
-RECURRENT = ["nasrnn", "lstm", "sublstm", "mi_lstm", "sc_rnn", "gru_cells", "lstm_cells", "lstm_slices"]
+RECURRENT = ["nasrnn", "lstm", "sublstm", "mi_lstm", "sc_rnn", "gru_cells", "lstm_cells", "lstm_slices", "rnn_cells"]
 
 
 @pytest.mark.parametrize("name", RECURRENT)
