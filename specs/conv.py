@@ -204,6 +204,17 @@ def convs_side_by_side_are_grouped(op, x: "n g*c h w", y: "n e*c h w", f: "g*m c
 
 
 @axiom(windows=(GROUPED,))
+def biased_convs_side_by_side_are_grouped(
+    op, x: "n g*c h w", y: "n e*c h w", f: "g*m c i j", a: "g*m", k: "e*m c i j", b: "e*m", windows
+):
+    other = {**windows, "group": symbol("e")}
+    joined = op.Concat(op.Conv(x, f, a, **windows), op.Conv(y, k, b, **other), axis=-3)
+    both = {**windows, "group": symbol("g") + symbol("e")}
+    operands = op.Concat(x, y, axis=-3), op.Concat(f, k, axis=-4), op.Concat(a, b, axis=-1)
+    return joined, op.Conv(*operands, **both)
+
+
+@axiom(windows=(GROUPED,))
 def split_of_grouped_conv(op, x: "n g*c+e*c h w", f: "g*m+e*m c i j", windows):
     g, e, c, m = map(symbol, "gecm")
     whole = op.Split(op.Conv(x, f, **{**windows, "group": g + e}), axis=-3, sizes=(g * m, e * m))

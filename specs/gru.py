@@ -7,12 +7,12 @@ The results are all states [t, 1, b, n] and the last one. Gates stand in the ord
 from functools import partial
 
 from taso_opt.core.literal import literal
-from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, definition
+from taso_opt.spec import Axiom, Operator, Spelling, definition
 from taso_opt.spec.recurrent import (
     BIASES,
     NOWHERE,
+    ONE_STATE,
     SWAP,
-    TIME,
     N,
     affine,
     all_and_last,
@@ -20,21 +20,23 @@ from taso_opt.spec.recurrent import (
     gate,
     infer_recurrent,
     joined_schemes,
-    of_sequences,
+    one_after_the_other,
     one_row,
     packed,
     parts,
     products,
+    read_one_state,
     reads_forward,
     sum_of,
     weight_schemes,
     without_row,
+    write_one_state,
 )
 from taso_opt.spec.transcendental import SIGMOID, TANH
 
 GATES = 3
 ACTIVATIONS = ("Sigmoid", "Tanh")
-ALL, LAST = range(2)
+ALL, LAST = range(ONE_STATE)
 
 
 def infer(x, w, r, b, h, linear_before_reset):
@@ -68,19 +70,12 @@ def _state(xp, h, update, candidate):
 
 
 def read(op, node):
-    x, w, r, b, lengths, h = (*node.inputs, *(None,) * 6)[:6]
-    if not reads_forward(node, ACTIVATIONS) or lengths is not None or None in (b, h):
-        return None
-    whole = op.GRU(x, w, r, b, h, linear_before_reset=int(bool(node.attribute("linear_before_reset", 0))))
-    return tuple(op.item(whole, index) for index in range(node.output_count))
+    late = int(bool(node.attribute("linear_before_reset", 0)))
+    return read_one_state(op, node, linear_before_reset=late) if reads_forward(node, ACTIVATIONS) else None
 
 
 def write(term, context):
-    x, w, r, b, h = term.args
-    size, late = context.type_of(h).shape[-1], term.attribute("linear_before_reset")
-    if not isinstance(size, int):
-        return None
-    return OnnxCall("GRU", (x, w, r, b, None, h), {"hidden_size": size, "linear_before_reset": late}, OPERATOR.outputs)
+    return write_one_state(term, context, linear_before_reset=term.attribute("linear_before_reset"))
 
 
 OPERATOR = Operator(
@@ -89,7 +84,7 @@ OPERATOR = Operator(
     evaluate=evaluate,
     spelling=Spelling(("GRU",), read, write),
     arity=5,
-    outputs=2,
+    outputs=ONE_STATE,
     defined=True,
 )
 
@@ -140,13 +135,7 @@ def _results(op, whole, state):
 
 @definition(linear_before_reset=(0, 1), respelled=False)
 def gru_goes_on(op, x: "t b i", y: "s b i", w: "1 3*n i", r: "1 3*n n", b: "1 6*n", h: "1 b n", linear_before_reset):
-    run = partial(op.GRU, linear_before_reset=linear_before_reset)
-    first = run(x, w, r, b, h)
-    second = run(y, w, r, b, op.item(first, LAST))
-    whole = run(op.Concat(x, y, axis=TIME), w, r, b, h)
-    before, behind, last = of_sequences(op, op.item(whole, ALL), x, y)
-    known = (second, LAST), (second, ALL), (first, ALL), (first, LAST)
-    return (op.item(whole, LAST), behind, before, last), tuple(op.item(*one) for one in known)
+    return one_after_the_other(op, partial(op.GRU, linear_before_reset=linear_before_reset), x, y, w, r, b, h)
 
 
 def _step_of_gates(where, mixture, late):

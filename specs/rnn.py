@@ -5,29 +5,31 @@ The results are all states [t, 1, b, n] and the last one.
 
 from functools import partial
 
-from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, definition
+from taso_opt.spec import Axiom, Operator, Spelling, definition
 from taso_opt.spec.piecewise import RELU
 from taso_opt.spec.recurrent import (
     BIASES,
-    TIME,
+    ONE_STATE,
     affine,
     all_and_last,
     by_gate,
     infer_recurrent,
-    of_sequences,
+    one_after_the_other,
     one_row,
     packed,
     products,
+    read_one_state,
     reads_forward,
     sum_of,
     weight_schemes,
     without_row,
+    write_one_state,
 )
 from taso_opt.spec.transcendental import TANH
 
 GATES = 1
 ACTIVATIONS = ("Tanh", "Relu")
-ALL, LAST = range(2)
+ALL, LAST = range(ONE_STATE)
 
 
 def infer(x, w, r, b, h, activation):
@@ -53,20 +55,12 @@ def _joined(xp, x, h, w, r, b):
 
 
 def read(op, node):
-    x, w, r, b, lengths, h = (*node.inputs, *(None,) * 6)[:6]
     activation = next((name for name in ACTIVATIONS if reads_forward(node, (name,), ACTIVATIONS[:1])), None)
-    if activation is None or lengths is not None or None in (b, h):
-        return None
-    whole = op.RNN(x, w, r, b, h, activation=activation)
-    return tuple(op.item(whole, index) for index in range(node.output_count))
+    return None if activation is None else read_one_state(op, node, activation=activation)
 
 
 def write(term, context):
-    x, w, r, b, h = term.args
-    size, activation = context.type_of(h).shape[-1], term.attribute("activation")
-    if not isinstance(size, int):
-        return None
-    return OnnxCall("RNN", (x, w, r, b, None, h), {"hidden_size": size, "activations": [activation]}, OPERATOR.outputs)
+    return write_one_state(term, context, activations=[term.attribute("activation")])
 
 
 OPERATOR = Operator(
@@ -75,7 +69,7 @@ OPERATOR = Operator(
     evaluate=evaluate,
     spelling=Spelling(("RNN",), read, write),
     arity=5,
-    outputs=2,
+    outputs=ONE_STATE,
     defined=True,
 )
 
@@ -90,13 +84,7 @@ def rnn_step(op, x: "1 b i", w: "1 n i", r: "1 n n", b: "1 2*n", h: "1 b n", act
 
 @definition(activation=ACTIVATIONS, respelled=False)
 def rnn_goes_on(op, x: "t b i", y: "s b i", w: "1 n i", r: "1 n n", b: "1 2*n", h: "1 b n", activation):
-    run = partial(op.RNN, activation=activation)
-    first = run(x, w, r, b, h)
-    second = run(y, w, r, b, op.item(first, LAST))
-    whole = run(op.Concat(x, y, axis=TIME), w, r, b, h)
-    before, behind, last = of_sequences(op, op.item(whole, ALL), x, y)
-    known = (second, LAST), (second, ALL), (first, ALL), (first, LAST)
-    return (op.item(whole, LAST), behind, before, last), tuple(op.item(*one) for one in known)
+    return one_after_the_other(op, partial(op.RNN, activation=activation), x, y, w, r, b, h)
 
 
 def _step(where, activation):

@@ -25,7 +25,7 @@ from .nasnet import nasnet
 from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, sublstm
 from .repvgg import repvgg, repvgg_normalized
 from .resnet import resnet50
-from .resnext import resnext50_branches, resnext50_grouped, resnext50_split
+from .resnext import resnext50_branches, resnext50_grouped, resnext50_split, resnext_exported
 from .signals import keyword_spotter, vocoder, wavenet
 from .spellings import gelu_spellings, layernorm_spellings
 from .squeezenet import squeezenet
@@ -51,6 +51,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     resnext50_grouped,
     resnext50_split,
     resnext50_branches,
+    resnext_exported,
     bert_taso,
     bert_base,
     bert_respelled,

@@ -8,9 +8,14 @@ resnext50_grouped: one Conv of 32 groups. resnext50_split: Split into 32, 32 exp
 resnext50_branches: 32 full branches 1x1 - relu - 3x3 - relu - 1x1 from the block's input, summed one by one.
 Deviation RELU_GAIN/sqrt(fan-in), the fan-in being that of the grouped form, filters centred (see convolution.py); the
 last convolution of a block has half the gain, so that 16 residual sums stay of moderate size.
+
+resnext_exported, as exporters leave such blocks when batch normalizations are folded: input [1, 64, 28, 28]; twice
+relu(x + sum of 16 branches 1x1 - relu - 3x3 - relu - 1x1 of width 4), relu(x + Concat(3x3 of 16 slices of x)), all
+convolutions with biases of deviation 0.1.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import onnx
 
@@ -39,6 +44,17 @@ def resnext50_branches(
 ) -> onnx.ModelProto:
     """ResNeXt-50 with explicit branches, summed; input [1, 3, image, image], output logits [1, classes]."""
     return _resnext("resnext50_branches", _branches, (image, width, groups, classes), blocks)
+
+
+def resnext_exported(image: int = 28, channels: int = 64, groups: int = 16, blocks: int = 2) -> onnx.ModelProto:
+    """Branches and sliced convolutions with biases; input and output [1, channels, image, image]."""
+    b = GraphBuilder("resnext_exported")
+    value = b.graph_input("image", (1, channels, image, image))
+    for _ in range(blocks):
+        for part in (_biased_branches, _biased_slices):
+            value = b.node("Relu", b.node("Add", part(b, value, channels, groups), value))
+    b.graph_output(value, (1, channels, image, image))
+    return b.build()
 
 
 def _resnext(name: str, block: Block, sizes: tuple[int, int, int, int], blocks: Sequence[int]) -> onnx.ModelProto:
@@ -94,6 +110,21 @@ def _branches(b: GraphBuilder, value: str, weights: tuple[Array, Array, Array], 
         branch = b.node("Relu", _plain_conv(b, branch, weights[1][cut], stride))
         tops.append(_plain_conv(b, branch, weights[2][:, cut]))
     return b.total(tops)
+
+
+def _biased_branches(b: GraphBuilder, value: str, channels: int, groups: int) -> str:
+    narrow, tops = channels // groups, []
+    for _ in range(groups):
+        inner = conv_relu(b, conv_relu(b, value, (channels, narrow)), (narrow, narrow), 3)
+        tops.append(conv(b, inner, (narrow, channels), gain=0.5 * RELU_GAIN * groups**-0.5))
+    return b.total(tops)
+
+
+def _biased_slices(b: GraphBuilder, value: str, channels: int, groups: int) -> str:
+    narrow, axis = channels // groups, b.integers([1])
+    places = [b.integers([group * narrow]) for group in range(groups + 1)]
+    slices = (b.node("Slice", value, *place, axis) for place in pairwise(places))
+    return b.node("Concat", *(conv(b, one, (narrow, narrow), 3) for one in slices), axis=1)
 
 
 def _plain_conv(b: GraphBuilder, value: str, weight: Array, stride: int = 1, groups: int = 1) -> str:

@@ -71,14 +71,20 @@ def _joined(
     for place, (batch, nodes) in enumerate(batches):
         for number, half in enumerate(batch.halves):
             for at, row in enumerate(half.rows.tolist()):
-                if nodes is None and _key(batch.keys, row) in classes:
-                    continue  # it says no more than the shorter term that it equals
                 first, second = classes.get(_key(half.heads, at)), classes.get(_key(half.tails, at))
+                known = None if nodes is not None else classes.get(_key(batch.keys, row))
+                if known is not None and not _is_join(table.nodes[known].made, first, second):
+                    continue  # it says no more than the shorter term that it equals
                 if first is not None and second is not None:
                     claim = Claim((first, second), batch.application(row) if nodes is None else nodes[row], half.move)
                     if _is_useful(table, claim, max_ops):
                         level = (0, place) if nodes is not None else (1, batch.first)
                         yield (*level, number, int(half.order[at])), claim
+
+
+def _is_join(made: Made, *parts: int | None) -> bool:
+    """Whether a term is the join of these, of which everything is said that is said of them apart."""
+    return isinstance(made, Application) and made.move.joins and made.operands == parts
 
 
 def _is_useful(table: Table, claim: Claim, max_ops: int) -> bool:

@@ -168,7 +168,8 @@ class _Enumerator:
         allowed = prefix_masks(self._shard) if last else None
         known = np.sort(self._table.keys()[0][:, 0]) if last else None
         banks = tuple(self._table.banks)
-        level = Level(self._seed, banks, (), self._data, allowed, known, self._result.effort.array)
+        once = self._shard.pool.deeper > 0
+        level = Level(self._seed, banks, (), self._data, once, allowed, known, self._result.effort.array)
         blocks = (self._with_cuts(block) for block in self._blocks(size) if not is_empty(level, block))
         return replace(level, blocks=tuple(blocks))
 

@@ -57,7 +57,8 @@ class Pool:
     all that once for every choice of strides and pads: the windows of an equation become symbols later on, so that
     only these are explored in full, and the others only in terms of `OTHER_MODES_OPS` operators.
     Where `apart` is not set all operators are explored together, once.
-    `max_ops` may keep the terms of a pool smaller than asked.
+    `max_ops` may keep the terms of a pool smaller than asked, and `deeper` has them with so many operators more: no
+    variable stands twice in one of these, which leaves few.
     Movements that take any number of tensors are tried with two, and with three where `threes` is set; a movement to
     any shape is tried with the shapes in `shapes`.
     """
@@ -75,6 +76,7 @@ class Pool:
     threes: bool = False
     shapes: tuple[tuple[Dim, ...], ...] = ()
     max_ops: int = 6
+    deeper: int = 0
 
 
 def _pool(
@@ -203,6 +205,18 @@ KERNELS: tuple[Pool, ...] = (
 
 POINTWISE = _pool("pointwise", "image", "x: n c h w", "f: m c 1 1; a: m", FLAT, max_ops=2)
 
+BIASED_GROUPS = _pool(
+    "biased groups",
+    "image matrix",
+    "x y: n c h w",
+    "f g: m c 3 3; a b: m",
+    [*FLAT, *POOLING],
+    together=0,
+    modes=GROUPING,
+    deeper=1,
+)
+"""Convolutions side by side with all that exporters give them: images, kernels and biases have to be joined."""
+
 NOT_ADDED = ("Sub", "Mul")
 SUMS: tuple[Pool, ...] = (
     _pool("summed products", "matrix sums totals", "x: m k; w: k n", without=JOINS, together=0),
@@ -243,6 +257,7 @@ POOLS: tuple[Pool, ...] = (
     *CONVOLUTIONS,
     *KERNELS,
     POINTWISE,
+    BIASED_GROUPS,
     *SUMS,
     *SHARES,
     *PADDED,

@@ -57,13 +57,15 @@ class Level:
 
     `banks` are all terms kept so far. `allowed` tells for each set of variables whether terms over it are wanted (on
     the last level only, before it all are), `known` are the first words of all keys so far, sorted (there, too).
-    `data` are the variables that count as data, as a bit mask, or 0 where a pool does not tell them apart.
+    `data` are the variables that count as data, as a bit mask, or 0 where a pool does not tell them apart. With `once`
+    no variable stands twice in a term.
     """
 
     seed: int
     banks: tuple[Bank, ...]
     blocks: tuple[Block, ...]
     data: int
+    once: bool = False
     allowed: NDArray[np.bool_] | None = None
     known: NDArray[np.uint64] | None = None
     array: str = NUMPY
@@ -201,11 +203,13 @@ class _Evaluation:
         return operands.part(~_overlap(operands)) if len(banks) == 2 and banks[0].size and banks[1].size else operands
 
     def _wanted(self, block: Block, operands: _Operands) -> _Operands:
-        """The tuples over wanted variables: data first and weights after, or weights alone."""
+        """The tuples over wanted variables: data first and weights after, or weights alone, and none of them twice."""
         masks = operands.masks()
         wanted = np.ones(len(operands), np.bool_)
         if self._level.allowed is not None:
             wanted &= self._level.allowed[np.bitwise_or.reduce(masks)]
+        if self._level.once:
+            wanted &= np.bitwise_or.reduce(masks) == np.add.reduce(masks)
         if self._level.data and block.move.takes_data:
             first, *others = (mask & self._level.data for mask in masks)
             wanted &= np.logical_and.reduce([first != 0, *(other == 0 for other in others)])

@@ -76,7 +76,7 @@ class Shard:
 
     def max_ops(self, asked: int) -> int:
         """How many operators its terms have at most."""
-        limit = min(asked, self.pool.max_ops)
+        limit = min(asked + self.pool.deeper, self.pool.max_ops)
         return limit if self.mode is None or self.mode in self.pool.modes else min(limit, OTHER_MODES_OPS)
 
 

@@ -6,15 +6,15 @@ gates one after the other, biases b[1, 2*g*n] for both products, states [1, b, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.literal import literal
-from taso_opt.core.term import Term
+from taso_opt.core.term import Apply, Attribute, Term
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec.operator import Array, ArrayModule, OnnxNode, Recurrence
+from taso_opt.spec.operator import Array, ArrayModule, OnnxCall, OnnxNode, Recurrence, WriteContext
 from taso_opt.spec.shapes import same_dims, same_dtype
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 TIME = -3
 """The axis of a sequence along which it goes on; of all states it is the fourth from the end."""
+
+ONE_STATE = 2
+"""How many outputs an operator with one state has: it after each element, and after the last."""
 
 SWAP = (-1, -2)
 BATCH, IN, N = symbol("b"), symbol("i"), symbol("n")
@@ -85,6 +88,37 @@ def reads_forward(node: OnnxNode, activations: Sequence[str], unnamed: Sequence[
     usual = all(node.attribute(name, value) == value for name, value in USUAL.items())
     named = [name.lower() for name in node.attribute("activations", unnamed or activations)]
     return usual and named == [name.lower() for name in activations]
+
+
+def read_one_state(op: Builder, node: OnnxNode, **attributes: Attribute) -> tuple[Term, ...] | None:
+    """The outputs of a node with one state, as the operator of its name; None where a form is not covered."""
+    x, w, r, b, lengths, h = (*node.inputs, *(None,) * 6)[:6]
+    if lengths is not None or x is None or w is None or r is None or b is None or h is None:
+        return None
+    whole = op.apply(node.op_type, (x, w, r, b, h), attributes)
+    return tuple(op.item(whole, index) for index in range(node.output_count))
+
+
+def write_one_state(term: Apply, context: WriteContext, **attributes: Any) -> OnnxCall | None:
+    """The node of an operator with one state, None where the size of that is not known."""
+    x, w, r, b, h = term.args
+    size = context.type_of(h).shape[-1]
+    if not isinstance(size, int):
+        return None
+    return OnnxCall(term.operator, (x, w, r, b, None, h), {"hidden_size": size, **attributes}, ONE_STATE)
+
+
+def one_after_the_other(
+    op: Builder, run: Callable[..., Term], x: Term, y: Term, w: Term, r: Term, b: Term, h: Term
+) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """Of an operator with one state, what it gives over two sequences at once and over one after the other."""
+    every, last = range(ONE_STATE)
+    first = run(x, w, r, b, h)
+    second = run(y, w, r, b, op.item(first, last))
+    whole = run(op.Concat(x, y, axis=TIME), w, r, b, h)
+    before, behind, between = of_sequences(op, op.item(whole, every), x, y)
+    known = (second, last), (second, every), (first, every), (first, last)
+    return (op.item(whole, last), behind, before, between), tuple(op.item(*one) for one in known)
 
 
 def parts(op: Builder, joined: Term, count: int) -> list[Term]:

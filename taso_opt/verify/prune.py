@@ -1,12 +1,14 @@
 """Drops proved rules that smaller kept ones already give, so that the library stays small and the search fast.
 
 A rule is dropped when it follows from commutativity and kept rules. Each step of such a derivation is a kept rule, so a
-search that applies rules one after the other can take the same way. Four things need care:
+search that applies rules one after the other can take the same way. Five things need care:
 
 - Together with the laws that undo a split of a concatenation, rules with one output derive every merge, but by first
   joining tensors that nothing in the graph asks to join, which a search never does: a rule with two outputs is how it
   finds that join. So those laws do not count for rules with two outputs. What goes is an instance of a smaller merge,
   or one that other rules turn into a smaller merge, such as that of two activations behind a merged product.
+- Nor do those that take an operand off an operator, as the bias of a convolution, which is added apart then. All merges
+  of biased convolutions are merges of convolutions and of sums so, by a way on which every step but the last one loses.
 - What a rule with two outputs says of each output alone is no rule of its own.
 - A merge of two tensors that have no operand in common joins what nothing in the graph brings together; no search
   tries all pairs, so nothing with one output follows from it.
@@ -31,6 +33,8 @@ from taso_opt.verify.worker import Derive, Learn
 
 Progress = Callable[[str], None]
 
+JOIN = "Concat"
+
 CHUNK = 250
 """Equations that one process derives in a row. Fixed, so that what a solver has learnt never depends on the jobs."""
 
@@ -45,11 +49,11 @@ def prune(
         _parted(one for one in given if not _makes_something_up(one)),
     )
     # 1. Merges among themselves, so that step 2 has them instead of their halves.
-    several = _Pruning(crew, _without_undoing([*others, *merges]), progress).kept(several)
+    several = _Pruning(crew, _for_several([*others, *merges]), progress).kept(several)
     # 2. Rules with one output.
     single = _Pruning(crew, _for_one_output(others, [*merges, *several]), progress).kept(single)
     # 3. Merges that rules with one output turn into others.
-    several = _Pruning(crew, _without_undoing([*others, *single, *merges]), progress).kept(several)
+    several = _Pruning(crew, _for_several([*others, *single, *merges]), progress).kept(several)
     return single + several
 
 
@@ -60,7 +64,7 @@ def underived(
     others, merges = _parted(given)
     single, several = _parted(rules)
     pieces = [(_for_one_output(others, merges), piece) for piece in _pieces(single)]
-    pieces += [(_without_undoing([*others, *merges]), piece) for piece in _pieces(several)]
+    pieces += [(_for_several([*others, *merges]), piece) for piece in _pieces(several)]
     left: set[Rule] = set()
     done = 0
     for (_, piece), found in zip(pieces, crew.threads.map(partial(_open, crew), pieces), strict=True):
@@ -122,7 +126,7 @@ class _Pruning:
             for at, rule in enumerate(rules):
                 self.progress(f"pruned {at} of {len(rules)} rules, kept {len(kept)}")
                 usable = [one for one in kept if not _makes_something_up(one)]
-                laws = [*self.known, *(usable if len(rule.source) == 1 else _without_undoing(usable))]
+                laws = [*self.known, *(usable if len(rule.source) == 1 else _for_several(usable))]
                 try:
                     child.ask(Learn(tuple(laws[learnt:]), afresh=at == 0 or learnt == 0))
                     learnt = len(laws)
@@ -134,6 +138,11 @@ class _Pruning:
         return kept
 
 
+def _for_several(rules: Iterable[Rule]) -> list[Rule]:
+    """What a rule with several outputs may follow from."""
+    return [rule for rule in _without_undoing(rules) if not _takes_operand_off(rule)]
+
+
 def _without_undoing(rules: Iterable[Rule]) -> list[Rule]:
     """Without the laws that give back the parts of a concatenation."""
     return [rule for rule in rules if not _undoes_concatenation(rule)]
@@ -142,6 +151,21 @@ def _without_undoing(rules: Iterable[Rule]) -> list[Rule]:
 def _undoes_concatenation(rule: Rule) -> bool:
     variables = any(isinstance(term, Var) for term in (*rule.source, *rule.target))
     return variables and any(isinstance(term, Item) for term in (*rule.source, *rule.target))
+
+
+def _takes_operand_off(rule: Rule) -> bool:
+    """Whether an operator has more operands on one side than on the other, but for joins, which have any number."""
+    source, target = (_operand_counts(side) for side in (rule.source, rule.target))
+    return any(source[name] != target[name] for name in source.keys() & target.keys())
+
+
+def _operand_counts(roots: Iterable[Term]) -> dict[str, set[int]]:
+    """With how many operands each operator stands in some terms."""
+    counts: dict[str, set[int]] = {}
+    for term in postorder(roots):
+        if isinstance(term, Apply) and term.operator != JOIN:
+            counts.setdefault(term.operator, set()).add(len(term.args))
+    return counts
 
 
 def _shares(rule: Rule) -> bool:

@@ -34,6 +34,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "resnext50_grouped": RESNEXT,
     "resnext50_split": RESNEXT,
     "resnext50_branches": RESNEXT,
+    "resnext_exported": {"image": 8, "channels": 16, "groups": 4},
     "bert_taso": ENCODER,
     "bert_base": ENCODER,
     "bert_respelled": ENCODER,

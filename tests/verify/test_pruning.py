@@ -67,3 +67,39 @@ def test_given_rules_are_used_and_not_repeated(library):
     rules, given = ([parse_rule(text, builder) for text in texts] for texts in ([FOUR, THREE, MERGED], [ASSOCIATIVE]))
     with Crew(1) as crew:
         assert prune(crew, rules, given=given) == [rules[1], rules[2]]
+
+
+ONE = "dilations=(1, 1), group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
+TYPES = "x[n, c, h, w], f[m, c, 3, 3], g[p, c, 3, 3]"
+BOTH_KERNELS = f"Conv(x, Concat(f, g; axis=-4); {ONE})"
+
+
+def channels(whole):
+    return f"(Split({whole}; axis=-3, sizes=(m, p))[0], Split({whole}; axis=-3, sizes=(m, p))[1])"
+
+
+def bias_apart(size):
+    sizes = f"x[n, c, h, w], f[{size}, c, 3, 3], a[{size}]"
+    return f"Conv(x, f, a; {ONE}) = Add(Conv(x, f; {ONE}), Reshape(a; shape=({size}, 1, 1))) where {sizes}"
+
+
+KERNELS = f"(Conv(x, f; {ONE}), Conv(x, g; {ONE})) = {channels(BOTH_KERNELS)} where {TYPES}"
+STACKED = f"Concat(Conv(x, f; {ONE}), Conv(x, g; {ONE}); axis=-3) = {BOTH_KERNELS} where {TYPES}"
+SUMS = (
+    f"(Add(x, a), Add(y, b)) = {channels('Add(Concat(x, y; axis=-3), Concat(a, b; axis=-3))')}"
+    " where x[n, m, h, w], y[n, p, h, w], a[m, 1, 1], b[p, 1, 1]"
+)
+RESHAPED = (
+    "Concat(Reshape(a; shape=(m, 1, 1)), Reshape(b; shape=(p, 1, 1)); axis=-3)"
+    " = Reshape(Concat(a, b; axis=-1); shape=(m+p, 1, 1)) where a[m], b[p]"
+)
+BIASED = (
+    f"(Conv(x, f, a; {ONE}), Conv(x, g, b; {ONE}))"
+    f" = {channels(f'Conv(x, Concat(f, g; axis=-4), Concat(a, b; axis=-1); {ONE})')} where {TYPES}, a[m], b[p]"
+)
+
+
+def test_merges_of_biased_convolutions_stay_although_biases_can_be_added_apart(library):
+    given = (KERNELS, STACKED, SUMS, RESHAPED, bias_apart("m"), bias_apart("m+p"))
+    assert open_ones(library, given, BIASED) == [BIASED]
+    assert open_ones(library, (*given, BIASED), BIASED) == []
