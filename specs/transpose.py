@@ -6,6 +6,7 @@
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec.axes import moved_axes
 from taso_opt.spec.elementwise import CONCAT_AXES, PERMUTATIONS, SWAP
 from taso_opt.spec.joining import scheme_of
 from taso_opt.spec.shapes import is_star
@@ -29,9 +30,7 @@ def read(op, node):
     kind = node.types[0]
     if kind is None:
         return None
-    full = node.attribute("perm", list(range(kind.rank))[::-1])
-    moved = next((axis for axis in range(kind.rank) if full[axis] != axis), kind.rank)
-    perm = tuple(axis - kind.rank for axis in full[moved:])
+    perm = moved_axes(node.attribute("perm", list(range(kind.rank))[::-1]))
     return op.Transpose(node.inputs[0], perm=perm) if perm else node.inputs[0]
 
 

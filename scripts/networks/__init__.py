@@ -5,7 +5,7 @@ from collections.abc import Callable
 import onnx
 
 from .activations import activation_spellings
-from .attention import linear_attention
+from .attention import linear_attention, normalized_attention
 from .bert import (
     bert_base,
     bert_first_row,
@@ -47,6 +47,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     rnn_cells,
     towers,
     linear_attention,
+    normalized_attention,
     lora,
     resnext50_grouped,
     resnext50_split,

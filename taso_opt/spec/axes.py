@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from taso_opt.core.term import Apply
@@ -28,3 +30,9 @@ def call_for_axis(term: Apply, context: WriteContext, rank: int) -> OnnxCall:
     if context.opset < SIZE_ONE_SINCE:
         return OnnxCall(term.operator, term.args, {"axes": [axis + rank]})
     return OnnxCall(term.operator, (*term.args, np.array([axis], np.int64)))
+
+
+def moved_axes(order: Sequence[int]) -> tuple[int, ...]:
+    """What Transpose has of all axes in a new order: the last ones, from the first that moves, counted from the end."""
+    moved = next((axis for axis, old in enumerate(order) if old != axis), len(order))
+    return tuple(axis - len(order) for axis in order[moved:])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
@@ -75,13 +76,17 @@ def by_sign(op: Builder, x: Term, below: Term, above: Term) -> tuple[Term, ...]:
     )
 
 
-def two_operands(op_type: str, since: int) -> Spelling:
-    """The spelling of a binary operator whose ONNX node takes any number of operands, broadcasting since an opset."""
+def by_twos(op_type: str, since: int) -> Spelling:
+    """The spelling of a binary operator whose ONNX node takes any number of operands, broadcasting since an opset.
+
+    A node with more than two is read as one operator after the other.
+    """
 
     def read(op: Builder, node: OnnxNode) -> Term | None:
-        x, *others = node.inputs
-        fits = len(others) == 1 and x is not None and others[0] is not None and node.opset >= since
-        return op.apply(op_type, (x, others[0]), {}) if fits else None  # type: ignore[arg-type]
+        known = [one for one in node.inputs if one is not None]
+        if len(known) < max(len(node.inputs), 2) or node.opset < since:
+            return None
+        return reduce(lambda x, y: op.apply(op_type, (x, y), {}), known)
 
     def write(term: Apply, context: WriteContext) -> OnnxCall | None:
         return OnnxCall(op_type, term.args) if context.opset >= since else None

@@ -204,6 +204,15 @@ def test_gemm_is_read_as_its_parts_and_the_node_is_the_origin_of_the_sum(read):
     assert model.origin[model.graph.outputs[0]].node == 0
 
 
+@pytest.mark.parametrize(("node", "operator"), [("Sum", "Add"), ("Max", "Max"), ("Min", "Min")])
+def test_any_number_of_operands_is_read_as_two_at_a_time(read, node, operator):
+    head = HEAD + "g (float[2, 3] x, float[3] y, float[2, 1] z) => (float[2, 3] o) "
+    model = read(head + f"{{ o = {node}(x, y, z) }}")
+    op, (x, y, z) = model.builder, model.graph.inputs
+    assert model.graph.outputs == (op.apply(operator, (op.apply(operator, (x, y), {}), z), {}),)
+    assert model.origin[model.graph.outputs[0]].node == 0
+
+
 def test_identity_and_dropout_disappear_but_a_used_mask_or_training_keeps_dropout(read):
     text = (
         HEAD

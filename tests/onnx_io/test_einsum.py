@@ -1,0 +1,71 @@
+"""Einsum is read as the matrix product that it is where it is one, and is opaque elsewhere."""
+
+import numpy as np
+import pytest
+
+from taso_opt.core.term import Apply
+from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.evaluate import evaluate_arrays
+from taso_opt.spec import OPAQUE
+
+SIZES = {"b": 2, "h": 3, "n": 5, "m": 4, "d": 6, "e": 7}
+PRODUCTS = {
+    "bnhd,bmhd->bhnm": ["MatMul", "Transpose", "Transpose"],  # scores of attention, heads behind elements
+    "bhnm,bmhd->bnhd": ["MatMul", "Transpose", "Transpose"],
+    "nd,de->ne": ["MatMul"],
+    "n d, e d -> n e": ["MatMul", "Transpose"],
+    "nd,de->en": ["MatMul", "Transpose"],
+    "hnd,hde->hne": ["MatMul"],
+    "bnd,dhe->bhne": ["MatMul", "Reshape", "Reshape", "Reshape", "Transpose"],
+    "nhd,hde->ne": ["MatMul", "Reshape", "Reshape"],
+    "bd,bmd->bm": ["MatMul", "Reshape", "Reshape", "Transpose"],
+    "bnd,bnd->b": ["MatMul", "Reshape", "Reshape", "Reshape"],
+    "nmd,mnd->d": ["MatMul", "Reshape", "Reshape", "Reshape", "Transpose", "Transpose"],
+    "d,d->": ["MatMul", "Reshape", "Reshape", "Reshape"],
+}
+OTHERS = (
+    "bd,be->bde",  # nothing is summed
+    "nd,md->n",  # one operand is summed alone
+    "nn,nd->nd",  # a diagonal
+    "nd,de->nee",
+    "nd,de",
+    "nd->dn",
+    "nd,de,em->nm",
+    "...d,de->...e",
+)
+
+
+def read_einsum(read, equation):
+    """The model of one such node, and the shapes of its operands."""
+    operands = equation.replace(" ", "").partition("->")[0].split(",")
+    shapes = [[SIZES[letter] for letter in letters if letter in SIZES] for letters in operands]
+    given = ", ".join(f"float{shape or '[]'} x{at}" for at, shape in enumerate(shapes))
+    names = ", ".join(f"x{at}" for at in range(len(shapes)))
+    graph = f'g ({given}) => (float y) {{ y = Einsum <equation = "{equation}"> ({names}) }}'
+    return read(f'<ir_version: 8, opset_import: ["" : 17]> {graph}'), shapes
+
+
+def operators(model):
+    return sorted(term.operator for term in model.graph.terms() if isinstance(term, Apply))
+
+
+@pytest.mark.parametrize("equation", PRODUCTS)
+def test_a_product_is_read_with_what_its_letters_say(read, equation):
+    model, shapes = read_einsum(read, equation)
+    assert operators(model) == PRODUCTS[equation]
+    generator = np.random.default_rng(3)
+    values = [generator.standard_normal(shape) for shape in shapes]
+    given = dict(zip(model.graph.inputs, values, strict=True))
+    (found,) = evaluate_arrays(model.builder, FloatArrays(), model.graph.outputs, given)
+    np.testing.assert_allclose(found, np.einsum(equation, *values), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("equation", OTHERS)
+def test_what_is_no_product_of_two_matrices_is_opaque(read, equation):
+    assert operators(read_einsum(read, equation)[0]) == [OPAQUE]
+
+
+def test_operands_of_sizes_that_may_differ_are_opaque(read):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[N, 3] x, float[M, 3] y) => (float z) { %s }'
+    assert operators(read(text % 'z = Einsum <equation = "nd,nd->n"> (x, y)')) == [OPAQUE]
+    assert "MatMul" in operators(read(text % 'z = Einsum <equation = "nd,md->nm"> (x, y)'))
