@@ -92,7 +92,7 @@ def test_the_shipped_proofs_are_followed_to_the_end_for_every_rule_that_rests_on
     # No chain of steps is found for a few that are larger: the check proves those again, as it does what has no axioms.
     others = [rules[name] for name in rules.keys() - findings.followed]
     assert findings.followed <= rules.keys()
-    assert len(others) <= 8
+    assert len(others) <= 16
     assert all(rule.size > 3 for rule in others)
     assert compare_with_specs(proof_bytes(None), library).problems == ()
 
