@@ -1,6 +1,6 @@
 """Compares predicted with measured latencies of networks and of random rewrites; writes docs/benchmarks-cost.md.
 
-Usage: python scripts/bench_cost.py [NAME ...] [--rewrites N] [--seconds S] [--output FILE]
+Usage: python scripts/bench_cost.py [NAME ...] [--rewrites N] [--seconds S] [--device D] [--output FILE]
 
 A prediction is the sum of the measured costs of the kernels that a graph consists of. For each network, the network and
 random rewrites of it (one to twelve steps by rules of the library, whether they pay or not) are predicted, and timed
@@ -56,7 +56,6 @@ COLUMNS = (
     "slowest / fastest",
     "noise",
 )
-RUN = RunSettings()
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,9 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 @click.argument("names", nargs=-1)
 @click.option("--rewrites", default=50, show_default=True, help="Random rewrites of each network.")
 @click.option("--seconds", default=60.0, show_default=True, help="How long to look for rewrites of one network.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
-def main(names: Sequence[str], rewrites: int, seconds: float, output: Path) -> None:
+def main(names: Sequence[str], rewrites: int, seconds: float, device: str, output: Path) -> None:
     """Predict and measure the networks named, or all of them, and write the page."""
     rows: list[Row] = []
     with TemporaryDirectory(prefix="tasoopt-cost-") as folder, CostTable() as table:
@@ -124,7 +124,7 @@ def main(names: Sequence[str], rewrites: int, seconds: float, output: Path) -> N
             if kind != "network" and not names:
                 continue
             try:
-                rows.append(measure(name, path, rewrites, seconds, table))
+                rows.append(measure(name, path, rewrites, seconds, table, RunSettings(device)))
             except TasoError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 continue
@@ -133,12 +133,12 @@ def main(names: Sequence[str], rewrites: int, seconds: float, output: Path) -> N
             path.unlink()
 
 
-def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTable) -> Row:
+def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTable, run: RunSettings) -> Row:
     """Predict and time one network and random rewrites of it."""
     model = read_model(path, load_specs(), DIMS.get(name, {}))
     with RuntimeProcess() as process:
         builder = load_specs().builder(model.bindings)
-        measurer = Measurer.of_model(process, RUN, probe(process), model, builder)
+        measurer = Measurer.of_model(process, run, probe(process), model, builder)
         cost = CostModel.of_model(model, builder, table, measurer)
         graphs = list(random_graphs(model, rewrites, seconds))
         for graph in (model.graph.outputs, *graphs):
@@ -146,7 +146,7 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
         originals, ratios, noises = list[float](), list[float | None](), list[float]()
         for start in range(0, len(graphs), AT_ONCE):
             before = cost.slowness()
-            original_ms, faster, noise = timed(process, model, graphs[start : start + AT_ONCE], path.parent)
+            original_ms, faster, noise = timed(process, run, model, graphs[start : start + AT_ONCE], path.parent)
             originals.append(2 * original_ms / (before + cost.slowness()))
             ratios += faster
             noises.append(noise)
@@ -175,16 +175,16 @@ def random_graphs(model: Model, count: int, seconds: float) -> Iterator[tuple[Te
 
 
 def timed(
-    process: RuntimeProcess, model: Model, graphs: Sequence[tuple[Term, ...]], folder: Path
+    process: RuntimeProcess, run: RunSettings, model: Model, graphs: Sequence[tuple[Term, ...]], folder: Path
 ) -> tuple[float, list[float | None], float]:
     """Milliseconds of the original, how many times as fast each graph is, and the noise of the measurement."""
-    feeds = timing_feeds(model.inputs, (), RUN.seed)
+    feeds = timing_feeds(model.inputs, (), run.seed)
     with TemporaryDirectory(dir=folder) as place:
         paths = [Path(place) / f"rewrite{number}.onnx" for number in range(len(graphs))]
         for graph, path in zip(graphs, paths, strict=True):
             proto = write_model(model, Graph(model.graph.inputs, graph))
             save_atomically(proto, path, original=model.path, durable=False)
-        request = CompareLatency(model.path, tuple(paths), feeds, RUN, rounds=20, recreations=2, time_limit_s=20.0)
+        request = CompareLatency(model.path, tuple(paths), feeds, run, rounds=20, recreations=2, time_limit_s=20.0)
         found = compare_latency(process, request)
     ratios = [found.corrected(one) if isinstance(one, Contestant) else None for one in found.candidates]
     return found.timing(found.original).median_ms, ratios, found.noise

@@ -12,7 +12,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,9 +23,10 @@ import onnx
 
 from networks import NETWORKS
 from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.cli.optimize import CUDA, read_options
 from taso_opt.cost import CostTable
 from taso_opt.errors import TasoError, UnsupportedError
-from taso_opt.runtime import RuntimeProcess, probe, require_runtime, resolve_device
+from taso_opt.runtime import RuntimeProcess, gpus, probe, require_runtime, resolve_device
 
 ORDER = (
     "towers",
@@ -48,9 +49,10 @@ ORDER = (
 )
 """Small networks first; the others follow as far as the time goes."""
 
-SHARE_S, SEARCH_S, LEAST_S = 100.0, 20.0, 25.0
+SHARE_S, SEARCH_S, LEAST_S = 75.0, 15.0, 15.0
 PACKAGES = ("tasoopt", "onnx", "onnxruntime-gpu", "numpy", "cupy-cuda13x", "cupy-cuda12x")
-KEPT = ("result", "reason", "clock", "latency_before", "latency_after", "speedup", "max_rel_error", "search", "seconds")
+LATENCY = ("clock", "latency_before", "latency_after", "speedup")
+KEPT = ("result", "reason", *LATENCY, "max_rel_error", "warnings", "search", "seconds")
 """The fields of a report that go into the file."""
 
 
@@ -58,15 +60,16 @@ KEPT = ("result", "reason", "clock", "latency_before", "latency_after", "speedup
 @click.argument("names", nargs=-1)
 @click.option("--output", type=click.Path(path_type=Path), default=Path("gpu_check.json"), show_default=True)
 @click.option("--minutes", default=7.5, show_default=True, help="For all of it.")
+@click.option("--cuda-option", "cuda_options", multiple=True, metavar="NAME=VALUE", callback=read_options, help=CUDA)
 @click.option("--one", hidden=True, help="Optimize this network here and print what came of it as JSON.")
-def main(names: Sequence[str], output: Path, minutes: float, one: str | None) -> None:
+def main(names: Sequence[str], output: Path, minutes: float, cuda_options: Mapping[str, str], one: str | None) -> None:
     """Check the tool on the GPU of this machine and write FILE."""
     if one is not None:
-        print(json.dumps(optimized(one)))
+        print(json.dumps(optimized(one, cuda_options)))
         return
     end = time.monotonic() + 60 * minutes
     try:
-        found: dict[str, Any] = {"environment": environment(), "networks": {}, "left_out": []}
+        found: dict[str, Any] = {"environment": environment(), "options": cuda_options, "networks": {}, "left_out": []}
     except TasoError as error:
         print(f"gpu_check: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
@@ -75,7 +78,7 @@ def main(names: Sequence[str], output: Path, minutes: float, one: str | None) ->
         if left < LEAST_S:
             found["left_out"].append(name)
             continue
-        found["networks"][name] = in_child(name, min(left - 5, SHARE_S))
+        found["networks"][name] = in_child(name, cuda_options, min(left - 5, SHARE_S))
         output.write_text(json.dumps(found, indent=2) + "\n")
         print(line(name, found["networks"][name]), flush=True)
     output.write_text(json.dumps(found, indent=2) + "\n")
@@ -84,8 +87,8 @@ def main(names: Sequence[str], output: Path, minutes: float, one: str | None) ->
 
 def environment() -> dict[str, Any]:
     """Device, driver, versions; UnsupportedError with the first thing that is missing."""
-    gpus = list(devices())
-    if not gpus:
+    found = gpus()
+    if not found:
         raise UnsupportedError("expected a machine with an NVIDIA GPU, found none that nvidia-smi lists")
     installed = require_runtime()
     if installed.kind != "onnxruntime-gpu":
@@ -94,24 +97,12 @@ def environment() -> dict[str, Any]:
         info = probe(process)
     resolve_device("cuda", info.providers)
     return {
-        "devices": gpus,
+        "devices": found,
         "python": platform.python_version(),
         "packages": {name: number for name in PACKAGES if (number := installed_version(name))},
         "providers": list(info.providers),
         "baseline": "ORT_ENABLE_ALL on CUDA, inputs and outputs on the device",
     }
-
-
-def devices() -> Iterator[dict[str, str]]:
-    """Name, driver and memory of each NVIDIA GPU; none where nvidia-smi is missing or fails."""
-    fields = ("name", "driver_version", "memory.total", "compute_cap")
-    command = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return
-    for row in done.stdout.splitlines():
-        yield dict(zip(fields, (part.strip() for part in row.split(",")), strict=False))
 
 
 def installed_version(package: str) -> str | None:
@@ -122,9 +113,10 @@ def installed_version(package: str) -> str | None:
         return None
 
 
-def in_child(name: str, limit_s: float) -> dict[str, Any]:
+def in_child(name: str, cuda_options: Mapping[str, str], limit_s: float) -> dict[str, Any]:
     """Optimize a network in a process of its own; an error becomes a field that says so."""
-    command = [sys.executable, __file__, "--one", name]
+    options = [f"--cuda-option={key}={value}" for key, value in cuda_options.items()]
+    command = [sys.executable, __file__, "--one", name, *options]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
@@ -135,13 +127,14 @@ def in_child(name: str, limit_s: float) -> dict[str, Any]:
     return found
 
 
-def optimized(name: str, device: str = "cuda") -> dict[str, Any]:
+def optimized(name: str, cuda_options: Mapping[str, str], device: str = "cuda") -> dict[str, Any]:
     """What became of one network on a device: answer, figures, rules, and how many costs were measured for it."""
+    settings = OptimizeSettings(device=device, cuda_options=cuda_options, budget=SEARCH_S)
     with TemporaryDirectory(prefix="tasoopt-gpu-") as folder, CostTable() as table:
         before = sum(1 for _ in table.entries())
         path = Path(folder) / f"{name}.onnx"
         onnx.save(NETWORKS[name](), path)
-        record = optimize_file(path, OptimizeSettings(device=device, budget=SEARCH_S)).document()
+        record = optimize_file(path, settings).document()
         measured = sum(1 for _ in table.entries()) - before
     rules = {rule["id"]: rule["count"] for rule in record["rules"]}
     return {**{key: record[key] for key in KEPT}, "rules": rules, "costs_measured": measured}

@@ -45,6 +45,7 @@ def optimize(
     force: bool = False,
     rules: str | Path | None = None,
     device: str = "auto",
+    cuda_options: Mapping[str, str] | None = None,
     runtime: str = ONNXRUNTIME,
     threads: int = 1,
     budget: float | None = None,
@@ -64,7 +65,8 @@ def optimize(
 
     The result is in `Result.model`, the original where nothing was gained, and is written to `output` where that is
     given; `force` replaces a file there. What is used: the `rules` of a file in place of the shipped ones, up to the
-    floating-point class `fp_class`; the `device` (auto, cpu or cuda) with so many `threads` (0: the runtime's choice);
+    floating-point class `fp_class`; the `device` (auto, cpu or cuda) with so many `threads` (0: the runtime's choice)
+    and on a GPU with the provider's options by name, `cuda_options`;
     the `runtime` (onnxruntime or openvino) in which the result is to be faster; for symbolic dims the sizes in `dims`;
     for the check and the timing the arrays in `inputs` by name, random ones of the `seed` for what is not there.
 
@@ -81,6 +83,7 @@ def optimize(
         rules=None if rules is None else Path(rules), fp_class=_class(fp_class), dims=dict(dims or {}), seed=seed
     )
     settings = replace(settings, force=force, device=device, runtime=runtime, threads=threads)
+    settings = replace(settings, cuda_options=dict(cuda_options or {}))
     settings = replace(settings, budget=budget, alpha=alpha, objective=objective, allow_slower=allow_slower)
     settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth, dry_run=dry_run)
     with _Workplace() as place:
@@ -94,6 +97,7 @@ def compare(
     second: ModelLike,
     *,
     device: str = "auto",
+    cuda_options: Mapping[str, str] | None = None,
     runtime: str = ONNXRUNTIME,
     threads: int = 1,
     rounds: int = 30,
@@ -105,13 +109,14 @@ def compare(
     """Whether two models with the same inputs compute the same, and which one is faster by how much.
 
     The speed-up is the time of the `first` divided by the time of the `second`, with the first against itself as the
-    control, over so many `rounds` in turns. `device`, `runtime`, `threads`, `dims`, `inputs`, `seed` and `progress` are
-    those of `optimize`. Raises what `optimize` raises, but for MismatchError: `Comparison.agrees` says whether they
-    agree.
+    control, over so many `rounds` in turns. `device`, `cuda_options`, `runtime`, `threads`, `dims`, `inputs`, `seed`
+    and `progress` are those of `optimize`. Raises what that raises, but for MismatchError: `Comparison.agrees` says
+    whether they agree.
     """
     with _Workplace() as place:
         paths = place.path(first), place.path(second)
         settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed, runtime)
+        settings = replace(settings, cuda_options=dict(cuda_options or {}))
         found = compare_files(*paths, _checked(settings), progress or _log)
     return replace(found, first=_name(first), second=_name(second))
 
@@ -122,6 +127,7 @@ def explain(
     *,
     rules: str | Path | None = None,
     device: str = "auto",
+    cuda_options: Mapping[str, str] | None = None,
     runtime: str = ONNXRUNTIME,
     threads: int = 1,
     fp_class: FpClass | str = FpClass.E3,
@@ -130,13 +136,15 @@ def explain(
 ) -> Explanation:
     """Which rules fit a `node` of a `model`, named by its name or by a value that it gives, and why others do not.
 
-    `rules`, `device`, `runtime`, `threads`, `fp_class`, `dims` and `progress` are those of `optimize`. Raises
+    `rules`, `device`, `cuda_options`, `runtime`, `threads`, `fp_class`, `dims` and `progress` are those of `optimize`.
+    Raises
     UsageError for a node that the model does not have, and what `optimize` raises for a bad model.
     """
     with _Workplace() as place:
         settings = OptimizeSettings(
             rules=None if rules is None else Path(rules),
             device=device,
+            cuda_options=dict(cuda_options or {}),
             runtime=runtime,
             threads=threads,
             fp_class=_class(fp_class),

@@ -24,6 +24,7 @@ from taso_opt.runtime import (
     describe,
     name_of,
     probe,
+    provider_options,
     resolve_device,
 )
 from taso_opt.spec import load_specs
@@ -60,11 +61,12 @@ def running(process: RuntimeProcess, settings: OptimizeSettings | CompareSetting
     """What the installed runtimes are, and how models run here by the user's settings.
 
     Raises UnsupportedError for a runtime that does not import and a device that does not answer, UsageError for a
-    device that the runtime does not have.
+    device that the runtime does not have and for options that its provider does not.
     """
     info = probe(process, settings.runtime)
     device = resolve_device(settings.device, info.providers, settings.runtime)
-    return info, RunSettings(device, settings.threads, settings.seed, settings.runtime)
+    options = provider_options(device, settings.cuda_options)
+    return info, RunSettings(device, settings.threads, settings.seed, settings.runtime, options)
 
 
 def require_loadable(model: Model, info: RuntimeInfo) -> None:
@@ -100,7 +102,7 @@ def obstacle(model: Model, process: RuntimeProcess, run: RunSettings) -> str:
     """Why ONNX Runtime cannot run a whole model whose rewritten parts it can run alone; "" where it runs the whole.
 
     That is so where an operator of somebody's own is not there. Raises as require_running for every other reason, also
-    where another runtime measures and refuses the model.
+    where another runtime measures and refuses the model, or a GPU that cannot capture it.
     """
     try:
         require_running(model, process, run)
@@ -110,6 +112,8 @@ def obstacle(model: Model, process: RuntimeProcess, run: RunSettings) -> str:
         return str(error)
     if run.runtime != ONNXRUNTIME:
         describe(process, model.path, run)
+    elif run.captures:
+        describe(process, model.path, run, "all")
     return ""
 
 

@@ -32,6 +32,7 @@ class OptimizeSettings:
     force: bool = False
     rules: Path | None = None
     device: str = "auto"
+    cuda_options: Mapping[str, str] = field(default_factory=dict)
     runtime: str = ONNXRUNTIME
     threads: int = 1
     budget: float | None = None
@@ -84,3 +85,4 @@ class CompareSettings:
     inputs: Path | None = None
     seed: int = 0
     runtime: str = ONNXRUNTIME
+    cuda_options: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from taso_opt.cli.optimize import DEVICE, DIM, RUNTIME, RUNTIMES, SEED, THREADS, parse_dims
+from taso_opt.cli.optimize import CUDA, DEVICE, DIM, RUNTIME, RUNTIMES, SEED, THREADS, parse_dims, read_options
 from taso_opt.cli.output import echo_lines
 from taso_opt.cli.progress import stderr_progress
 
@@ -19,6 +19,7 @@ ROUNDS = "How often both are timed in turns."
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
+@click.option("--cuda-option", "cuda_options", multiple=True, metavar="NAME=VALUE", callback=read_options, help=CUDA)
 @click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
 @click.option("--rounds", type=click.IntRange(3, 1000), default=30, show_default=True, metavar="N", help=ROUNDS)

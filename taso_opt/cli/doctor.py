@@ -200,6 +200,8 @@ def lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"  runtime           {info.package} {info.version} ({limits})"
         yield f"  providers         {', '.join(info.providers)}"
         yield f"  device            {diagnosis.device} (what --device auto means here)"
+        if info.gpu:
+            yield f"  GPU               {info.gpu}"
     yield f"  cache folder      {diagnosis.cache_folder}"
     yield f"  rules             {diagnosis.rules}"
     yield ""

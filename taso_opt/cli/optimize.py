@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from taso_opt.report.record import Record
 
 DEVICE = "Where the model runs; auto: what `tasoopt doctor` names."
+CUDA = "An option of the CUDA provider that you run it with, such as enable_cuda_graph=1."
 RUNTIME = "What runs the model where it is used: costs and speed are measured there."
 THREADS = "Threads of the runtime; 0: its own choice."
 SEED = "Seed of the random inputs."
@@ -61,6 +62,15 @@ def _is_size(text: str) -> bool:
     return text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) > 0
 
 
+def read_options(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Options of a provider as `NAME=VALUE`; UsageError for anything else."""
+    found = [text.partition("=") for text in values]
+    for name, _, value in found:
+        if not name or not value:
+            raise UsageError(f"expected --cuda-option NAME=VALUE, found {name!r}")
+    return {name: value for name, _, value in found}
+
+
 def read_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
     """A size in bytes as an option gives it; UsageError for what is none."""
     from taso_opt.cost import parse_bytes
@@ -81,6 +91,7 @@ def read_percent(context: click.Context, option: click.Parameter, value: str | N
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
+@click.option("--cuda-option", "cuda_options", multiple=True, metavar="NAME=VALUE", callback=read_options, help=CUDA)
 @click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
 @click.option("--budget", type=click.FloatRange(0.1), metavar="SECONDS", help=BUDGET)

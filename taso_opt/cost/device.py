@@ -1,4 +1,4 @@
-"""What costs hold for: a processor, a provider, a number of threads, a runtime, and how they are measured."""
+"""What costs hold for: processors, a provider with its options, a number of threads, a runtime, and the method."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Device:
 
 def this_device(run: RunSettings, info: RuntimeInfo) -> Device:
     """The device that a session with these settings runs on."""
-    return Device(_processor(), run.device, run.threads, info.timed_by or f"{info.package} {info.version}")
+    processor = f"{info.gpu} beside {_processor()}" if run.on_gpu else _processor()
+    return Device(processor, run.provider, run.threads, info.timed_by or f"{info.package} {info.version}")
 
 
 def _processor() -> str:

@@ -83,6 +83,10 @@ NEAREST_CACHE = 1 << 16
 PLACES, PLACES_S = 4, 4e-3
 """Copies of a kernel that computes much, as long as they take no more seconds together."""
 
+GPU_COPIES, GPU_WORK, GPU_BYTES = 8, 1 << 32, 1 << 26
+"""Copies of a kernel on a GPU, as long as they have no more work and bytes together: a run takes as long beside them as
+three small kernels do."""
+
 READ_SIDE = 512
 READ_BYTES = 4 * READ_SIDE**2
 READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 2, 4, 8, 16, 24, 32))
@@ -153,6 +157,11 @@ class Measurer:
         return f"{self._device.key} | {self.surroundings}"
 
     @property
+    def fuses_light(self) -> bool:
+        """Whether what is light beside a convolution hardly takes time: on a GPU a bias may be a kernel of its own."""
+        return not self._run.on_gpu
+
+    @property
     def machine(self) -> str:
         """What the costs of reading weights and of the canary hold for, as a key of the cost table."""
         return self._device.key
@@ -204,6 +213,8 @@ class Measurer:
         return CostEntry(self.machine, CANARY, middle.quiet_s, middle.spread_s, middle.samples)
 
     def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[Measured | None]:
+        if all(one.model is None for one in prepared):
+            return [None] * len(prepared)
         self._overhead = self._overhead or overhead(self._process, self._run, builder)
         timings: dict[str, Measured] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
@@ -215,8 +226,8 @@ class Measurer:
         return [self._entry(one, timing) for one, timing in zip(prepared, timings, strict=True)]
 
     def _entry(self, one: _Prepared, timing: Measured | None) -> CostEntry:
-        assert self._overhead is not None, "known before anything is timed"
         if isinstance(timing, Timing):
+            assert self._overhead is not None, "known before anything is timed"
             quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s, one.waits)
             seconds = self._overhead.without(quiet_s, one.copies, one.ports)
             return CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples)
@@ -248,7 +259,7 @@ class Measurer:
     @property
     def _shows_parts(self) -> bool:
         """Whether the provider shows what it makes of a model, and in which layouts."""
-        return self._run.device == "cpu" and self._run.runtime == ONNXRUNTIME
+        return not self._run.on_gpu and self._run.runtime == ONNXRUNTIME
 
     def _core(self, unit: Unit, builder: Builder, finder: UnitFinder, opset: int) -> _Prepared:
         if not self._shows_parts:
@@ -276,6 +287,9 @@ class Measurer:
         computes much the time depends on where in memory its operands happen to lie: a few copies give the mean.
         """
         enough = max(1, ENOUGH_WORK // unit_work(unit, builder))
+        if self._run.on_gpu:
+            most = GPU_WORK // unit_work(unit, builder), GPU_BYTES // max(1, kernel_bytes(unit, builder))
+            enough = max(enough, min(GPU_COPIES, *most))
         if weights:
             enough = max(enough, self.surroundings.copies(weights))
         elif is_compute_bound(unit, builder, kernel_bytes(unit, builder)):

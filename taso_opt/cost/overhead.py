@@ -1,5 +1,7 @@
 """What a run of a small model takes beside its kernels: the call itself, and what comes in and goes out.
 
+On a GPU that is also the time until the caller hears that the last kernel is done, as long as three small kernels take.
+
 Where a kernel takes its inputs from the caller or gives its outputs to them, OpenVINO may copy what it would not copy
 between two kernels. So small models are *framed* there: a light operator stands at each input and each output, whose
 time is part of the overhead. At large values the copy matters less than that operator would, and these have none.
@@ -52,12 +54,12 @@ ONNXRUNTIME_OVERHEAD = Overhead(1.1e-6)
 
 
 def overhead(process: RuntimeProcess, run: RunSettings, builder: Builder) -> Overhead:
-    """The overhead of the runtime that the settings name: known for ONNX Runtime, where all is bound beforehand.
+    """The overhead of the runtime that the settings name: known for ONNX Runtime on the CPU, where all is bound before.
 
-    In OpenVINO a run takes ten times as long, and each output more than many kernels do, so they are measured, by
-    models that have hardly more than the frames. Where even that fails, nothing is taken off.
+    In OpenVINO and on a GPU a run takes ten times as long, and in the former each output more than many kernels do, so
+    they are measured, by models that have hardly more than the frames. Where even that fails, nothing is taken off.
     """
-    if run.runtime == ONNXRUNTIME:
+    if run.runtime == ONNXRUNTIME and not run.on_gpu:
         return ONNXRUNTIME_OVERHEAD
     models = {
         "one": _model(builder, 1, 1),
@@ -71,7 +73,8 @@ def overhead(process: RuntimeProcess, run: RunSettings, builder: Builder) -> Ove
     one, many, pairs = times
     both_s = max(many - one, 0.0) / (MOST_COPIES - 1)
     input_s = min(max(pairs - many, 0.0) / MOST_COPIES, both_s)
-    return Overhead(max(one - both_s, 0.0), input_s, both_s - input_s)
+    run_s = max(one - both_s, 0.0)
+    return Overhead(run_s, input_s, both_s - input_s) if is_framed(run) else Overhead(run_s)
 
 
 def is_framed(run: RunSettings) -> bool:

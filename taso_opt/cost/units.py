@@ -6,7 +6,8 @@ into any matrix product. A unit is such a group, a region of light operators tha
 `regions`), or a single operator; its cost is measured as a small model under all optimizations, so that a fusion that
 the runtime does not make after all costs what its parts cost. Constant scales and shifts of the channels that a
 convolution gives, batch normalizations among them, go into its filters and its bias, in each runtime: units that differ
-in these alone have one key. So have convolutions that add up many products, with a bias and without.
+in these alone have one key. So have convolutions that add up many products, with a bias and without, where a bias is no
+kernel of its own.
 """
 
 from __future__ import annotations
@@ -91,9 +92,12 @@ def _operands(roots: Sequence[Term], members: Collection[Term]) -> list[Term]:
 class UnitFinder:
     """Finds the units of graphs over one builder, whose bindings must give every size a number."""
 
-    def __init__(self, builder: Builder, value_of: ValueOf = literal_value) -> None:
-        """`value_of` tells the value of a constant of one element: what is fused may depend on it."""
-        self.builder, self._value_of = builder, value_of
+    def __init__(self, builder: Builder, value_of: ValueOf = literal_value, fuses_light: bool = True) -> None:
+        """`value_of` tells the value of a constant of one element: what is fused may depend on it.
+
+        `fuses_light` says that a constant bias is no kernel of its own.
+        """
+        self.builder, self._value_of, self._fuses_light = builder, value_of, fuses_light
         self._constant: dict[Term, bool] = {}
         self._costed: dict[Apply, bool] = {}
         self._depth: dict[Term, int] = {}
@@ -217,7 +221,7 @@ class UnitFinder:
             return term
         _, filters, bias = term.args
         products = prod(size for size in self.builder.type(filters).shape[1:] if isinstance(size, int))
-        is_light = self.is_constant(bias) and products >= MANY_PRODUCTS
+        is_light = self._fuses_light and self.is_constant(bias) and products >= MANY_PRODUCTS
         return self.builder.rebuild(term, term.args[:2]) if is_light else term
 
     def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:

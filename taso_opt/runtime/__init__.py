@@ -12,8 +12,15 @@ from taso_opt.runtime.accuracy import (
     yardstick,
 )
 from taso_opt.runtime.client import RuntimeProcess
+from taso_opt.runtime.gpu import gpus
 from taso_opt.runtime.inputs import InputSpec, bind_shapes, random_inputs
-from taso_opt.runtime.installed import InstalledRuntime, installed_runtime, require_runtime, resolve_device
+from taso_opt.runtime.installed import (
+    InstalledRuntime,
+    installed_runtime,
+    provider_options,
+    require_runtime,
+    resolve_device,
+)
 from taso_opt.runtime.questions import (
     compare_latency,
     describe,
@@ -71,11 +78,13 @@ __all__ = [
     "compare_latency",
     "compare_outputs",
     "describe",
+    "gpus",
     "installed_runtime",
     "judged_by_reference",
     "measure_many",
     "name_of",
     "probe",
+    "provider_options",
     "random_inputs",
     "require_runtime",
     "resolve_device",

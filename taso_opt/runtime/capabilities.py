@@ -5,7 +5,8 @@ import re
 import onnxruntime as ort
 
 from taso_opt.errors import TasoError
-from taso_opt.runtime.installed import installed_runtime
+from taso_opt.runtime.gpu import first_gpu
+from taso_opt.runtime.installed import CUDA_PROVIDER, installed_runtime
 from taso_opt.runtime.sessions import CPU_PROVIDER, ONLY_ERRORS, create_session
 from taso_opt.runtime.settings import ONNXRUNTIME, RunSettings, RuntimeInfo
 
@@ -20,14 +21,16 @@ def capabilities(runtime: str) -> RuntimeInfo:
     """
     package = installed_runtime().kind
     listed = tuple(ort.get_available_providers())
+    providers = tuple(name for name in listed if _answers(name))
     return RuntimeInfo(
         package="onnxruntime" if package == "other" else package,
         version=ort.__version__,
-        providers=tuple(name for name in listed if _answers(name)),
+        providers=providers,
         max_ir=_newest(identity_model(FUTURE, SAFE_OPSET), r"max supported IR version: (\d+)"),
         max_opset=_newest(identity_model(SAFE_IR, FUTURE), r"support for domain ai\.onnx is till opset (\d+)"),
         listed=listed,
         timed_by=_timed_by(runtime),
+        gpu=first_gpu() if CUDA_PROVIDER in providers else "",
     )
 
 

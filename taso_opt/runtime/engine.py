@@ -39,7 +39,7 @@ class Engine(Protocol):
     def run_outputs(self, session: Any, model: Model, feed: Mapping[str, Array]) -> list[Array]:
         """The outputs as arrays, in the order of the model; raises RuntimeFailure."""
 
-    def bound_runs(self, session: Any, feeds: Sequence[Mapping[str, Array]], device: str) -> list[Run]:
+    def bound_runs(self, session: Any, feeds: Sequence[Mapping[str, Array]], settings: RunSettings) -> list[Run]:
         """A call for each feed that runs the session on it, with the tensors bound beforehand where that can be."""
 
 
@@ -72,7 +72,7 @@ def ready_run(
     description = runtime.describe_session(session)
     inputs = [inputs_for(description, feed, settings, different) for feed in feeds]
     with refusals("run", model, settings.runtime):
-        runs = runtime.bound_runs(session, inputs, settings.device)
+        runs = runtime.bound_runs(session, inputs, settings)
         runs[0]()
     if len(runs) == 1:
         return runs[0]

@@ -1,7 +1,7 @@
 """Which ONNX Runtime distribution is installed, found without importing it, and which device a request means."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,6 +11,21 @@ from taso_opt.runtime.settings import ONNXRUNTIME, OPENVINO
 CPU_PACKAGE = "onnxruntime"
 GPU_PACKAGE = "onnxruntime-gpu"
 CUDA_PROVIDER = "CUDAExecutionProvider"
+
+CUDA_OPTIONS = (
+    "cudnn_conv_algo_search",
+    "cudnn_conv_use_max_workspace",
+    "cudnn_conv1d_pad_to_nc1d",
+    "enable_cuda_graph",
+    "enable_skip_layer_norm_strict_mode",
+    "fuse_conv_bias",
+    "prefer_nhwc",
+    "sdpa_kernel",
+    "tunable_op_enable",
+    "tunable_op_tuning_enable",
+    "use_tf32",
+)
+"""The options of the CUDA provider that change how a model runs, not where or in how much memory."""
 
 INSTALL_COMMAND = 'pip install "tasoopt[cpu]"'
 OPENVINO_COMMAND = 'pip install "tasoopt[openvino]"'
@@ -76,6 +91,19 @@ def resolve_device(requested: str, providers: Sequence[str], runtime: str = ONNX
         found = ", ".join(providers) or "none"
         raise UnsupportedError(f"expected a CUDA device that answers for device 'cuda', found only: {found}")
     return requested
+
+
+def provider_options(device: str, wanted: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Options for the CUDA provider in the order of their names; the provider judges their values itself.
+
+    Raises UsageError for one that is not among `CUDA_OPTIONS`, and for any where the device is not 'cuda'.
+    """
+    if wanted and device != "cuda":
+        raise UsageError(f"expected device cuda where options of its provider are given, found {device!r}")
+    for name in wanted:
+        if name not in CUDA_OPTIONS:
+            raise UsageError(f"expected an option of the CUDA provider among {', '.join(CUDA_OPTIONS)}, found {name!r}")
+    return tuple(sorted(wanted.items()))
 
 
 def _version(package: str) -> str | None:

@@ -93,7 +93,7 @@ def run_outputs(session: Any, model: Model, feed: Mapping[str, Array]) -> list[A
         return [np.array(found[place]) for place in range(len(session.outputs))]
 
 
-def bound_runs(session: Any, feeds: Sequence[Mapping[str, Array]], device: str) -> list[Run]:
+def bound_runs(session: Any, feeds: Sequence[Mapping[str, Array]], settings: RunSettings) -> list[Run]:
     """A call for each feed that runs the compiled model on it, with tensors bound beforehand."""
     return [_run(_bound(session, feed)) for feed in feeds]
 

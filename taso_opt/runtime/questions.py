@@ -36,6 +36,7 @@ LOAD_LIMIT_S = 120.0
 RUN_LIMIT_S = 600.0
 TIDY_LIMIT_S = 60.0
 SESSIONS_WITH_THREADS = 8
+SESSIONS_ON_GPU = 16  # each takes 150 MB there, whatever its model
 BATCH_LIMIT_S, ITEM_LIMIT_S = 20.0, 1.0
 """How long a batch may take, and for each of its models beyond that, beside the time for samples."""
 
@@ -50,9 +51,11 @@ def probe(process: RuntimeProcess, runtime: str = ONNXRUNTIME) -> RuntimeInfo:
     return cast(RuntimeInfo, process.request(Probe(runtime), LOAD_LIMIT_S))
 
 
-def describe(process: RuntimeProcess, model: Model, settings: RunSettings = ONE_CPU_THREAD) -> ModelDescription:
+def describe(
+    process: RuntimeProcess, model: Model, settings: RunSettings = ONE_CPU_THREAD, optimization: str = "none"
+) -> ModelDescription:
     """Inputs and outputs of a model as the runtime sees them."""
-    return cast(ModelDescription, process.request(Describe(model, settings), LOAD_LIMIT_S))
+    return cast(ModelDescription, process.request(Describe(model, settings, optimization), LOAD_LIMIT_S))
 
 
 def tidy(process: RuntimeProcess, model: str | Path, timeout_s: float = TIDY_LIMIT_S) -> Tidied | None:
@@ -147,6 +150,7 @@ def _shuffled(items: Sequence[MeasureItem], seed: int) -> list[MeasureItem]:
 def _batches(items: Sequence[MeasureItem], settings: RunSettings, plan: MeasurePlan) -> Iterator[list[MeasureItem]]:
     """Consecutive items, as many as may live at once in one child."""
     most = plan.batch_size if settings.threads == 1 else min(plan.batch_size, SESSIONS_WITH_THREADS)
+    most = min(most, SESSIONS_ON_GPU) if settings.on_gpu else most
     batch: list[MeasureItem] = []
     used = 0
     for item in items:

@@ -31,6 +31,7 @@ class Describe:
 
     model: Model
     settings: RunSettings = ONE_CPU_THREAD
+    optimization: str = "none"
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Clock:
 
 def clock_of(settings: RunSettings) -> Clock:
     """The clocks for a runtime; 'cpu' decides at one thread on the CPU, otherwise 'wall'."""
-    name = "cpu" if settings.threads == 1 and settings.device == "cpu" else "wall"
+    name = "cpu" if settings.threads == 1 and not settings.on_gpu else "wall"
     return Clock(name, time.thread_time if settings.runtime == ONNXRUNTIME else time.process_time)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ LEVELS = {
     "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
 SAVED_ASIDE = "session.optimized_model_external_initializers"
+CAPTURED_AS, NOT_CAPTURED = "gpu_graph_id", "-1"
 ONLY_ERRORS = 3  # log severity: what the runtime writes before it dies is quoted to the user, warnings are not wanted
 
 NUMPY_NAMES = {
@@ -47,9 +49,9 @@ def session_options(optimization: str, settings: RunSettings) -> ort.SessionOpti
     return options
 
 
-def providers_for(device: str) -> list[str]:
-    """The execution providers to ask for, in order of preference."""
-    return [CUDA_PROVIDER, CPU_PROVIDER] if device == "cuda" else [CPU_PROVIDER]
+def providers_for(settings: RunSettings) -> list[str | tuple[str, dict[str, str]]]:
+    """The execution providers to ask for, with their options, in order of preference."""
+    return [(CUDA_PROVIDER, dict(settings.options)), CPU_PROVIDER] if settings.on_gpu else [CPU_PROVIDER]
 
 
 def create_session(
@@ -67,11 +69,11 @@ def create_session(
     options = options or session_options(optimization, settings)
     if weights:
         options.add_external_initializers(list(weights), list(map(ort.OrtValue.ortvalue_from_numpy, weights.values())))
-    if settings.device == "cuda" and hasattr(ort, "preload_dlls"):
+    if settings.on_gpu and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
-    with refusals("load", model, ONNXRUNTIME):
-        session = ort.InferenceSession(source, options, providers=providers_for(settings.device))
-    if settings.device == "cuda" and CUDA_PROVIDER not in session.get_providers():
+    with refusals("load", model, ONNXRUNTIME):  # without a fallback, which would print why and hide it
+        session = ort.InferenceSession(source, options, providers=providers_for(settings), enable_fallback=0)
+    if settings.on_gpu and CUDA_PROVIDER not in session.get_providers():
         raise UnsupportedError(
             f"expected a session on device 'cuda', found that the runtime fell back to {session.get_providers()}"
         )
@@ -115,24 +117,29 @@ def _arrays(value: object) -> list[Array]:
     return [np.empty(0) if value is None else np.asarray(value)]
 
 
-def bound_runs(session: ort.InferenceSession, feeds: Sequence[Mapping[str, Array]], device: str) -> list[Run]:
-    """A call for each feed that runs the session on it; on 'cuda' inputs and outputs stay there.
+def bound_runs(session: ort.InferenceSession, feeds: Sequence[Mapping[str, Array]], settings: RunSettings) -> list[Run]:
+    """A call for each feed that runs the session on it; on a GPU inputs and outputs stay there, and the call waits.
 
     Tensors are bound beforehand, which takes Python's conversion of inputs and outputs (2 us) out of the measurement;
     strings, sequences and maps cannot be bound and go through the ordinary call.
     """
     description = describe_session(session)
     everything = description.inputs + description.outputs
-    prepared = _plain_run if any("(" in spec.dtype or spec.dtype == "object" for spec in everything) else _bound_run
-    return [prepared(session, feed, device) for feed in feeds]
+    if any("(" in spec.dtype or spec.dtype == "object" for spec in everything):
+        return [_plain_run(session, feed) for feed in feeds]
+    bindings = [_bound(session, feed, settings.device) for feed in feeds]
+    if not settings.on_gpu:
+        return [partial(session.run_with_iobinding, binding) for binding in bindings]
+    return [_run_on_gpu(session, binding, place, settings.captures) for place, binding in enumerate(bindings, 1)]
 
 
-def _plain_run(session: ort.InferenceSession, feed: Mapping[str, Array], device: str) -> Run:
+def _plain_run(session: ort.InferenceSession, feed: Mapping[str, Array]) -> Run:
     values = dict(feed)
     return lambda: session.run(None, values)
 
 
-def _bound_run(session: ort.InferenceSession, feed: Mapping[str, Array], device: str) -> Run:
+def _bound(session: ort.InferenceSession, feed: Mapping[str, Array], device: str) -> ort.IOBinding:
+    """Inputs on the device, and outputs that stay there. Raises ValueError for a name that no input has."""
     known = {value.name for value in session.get_inputs() + session.get_overridable_initializers()}
     binding = session.io_binding()
     for name, array in feed.items():
@@ -141,11 +148,22 @@ def _bound_run(session: ort.InferenceSession, feed: Mapping[str, Array], device:
         binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"), device, 0))
     for output in session.get_outputs():
         binding.bind_output(output.name, device, 0)
-    if device == "cpu":
-        return lambda: session.run_with_iobinding(binding)
+    return binding
+
+
+def _run_on_gpu(session: ort.InferenceSession, binding: ort.IOBinding, number: int, captures: bool) -> Run:
+    """A call that runs and waits; what is captured, under a number, has its outputs where the first run put them."""
+    options = ort.RunOptions()
+    if captures:
+        options.add_run_config_entry(CAPTURED_AS, NOT_CAPTURED)
+        session.run_with_iobinding(binding, options)
+        for output, value in zip(session.get_outputs(), binding.get_outputs(), strict=True):
+            binding.bind_ortvalue_output(output.name, value)
+        options = ort.RunOptions()
+        options.add_run_config_entry(CAPTURED_AS, str(number))
 
     def run_and_wait() -> None:
-        session.run_with_iobinding(binding)
+        session.run_with_iobinding(binding, options)
         binding.synchronize_outputs()
 
     return run_and_wait

@@ -88,12 +88,12 @@ def _answer(request: Request) -> object:
     match request:
         case Probe(runtime):
             return capabilities.capabilities(runtime)
-        case Describe(model, settings):
+        case Describe(model, settings, optimization):
             runs = engine(settings)
-            return runs.describe_session(runs.create_session(model, settings, "none"))
+            return runs.describe_session(runs.create_session(model, settings, optimization))
         case RunOutputs(model, feeds, optimization, settings):
             runs = engine(settings)
-            session = runs.create_session(model, settings, optimization)
+            session = runs.create_session(model, settings.uncaptured, optimization)
             return [runs.run_outputs(session, model, feed) for feed in feeds]
         case RunDoubles(model, feeds, settings):
             return reference.run_in_doubles(Path(model), feeds, settings)

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from taso_opt.errors import RuntimeFailure, TasoError, UncheckableError
 from taso_opt.runtime import (
+    ONNXRUNTIME,
     TITLES,
     Model,
     OutputComparison,
     RunSettings,
     RuntimeProcess,
+    base_tolerance,
     compare_outputs,
     judged_by_reference,
     run_feeds,
@@ -31,6 +35,13 @@ EXCUSED = (
     "output {} differs from the original's by more than the tolerance, "
     "but its distance from values computed in float64 is at most about twice the original's"
 )
+
+SHORT = (
+    "products are rounded to TF32 on this GPU, where outputs differ from the original's by up to {:.1e}; "
+    "in float32, and with --cuda-option use_tf32=0, they agree within the tolerance"
+)
+SHORT_TOLERANCE = base_tolerance(np.dtype(np.float16))
+"""Of outputs whose products are computed in TF32, which has as many digits as float16."""
 
 CHECK_LIMIT_S = 120.0
 """For all runs of one model in a check, loading it included: a loop in it may have no end."""
@@ -93,7 +104,8 @@ def agreement(
     """How a model's outputs agree with the original's, judged by what the runtime's own optimizations change.
 
     What is beyond that is judged by a copy of the original that computes in float64 (see runtime/accuracy.py). All
-    that happens in ONNX Runtime; where another runtime measures, both models must also give the same there.
+    that happens in ONNX Runtime and with all digits of float32; where another runtime measures, or a GPU that rounds
+    the factors of products to TF32, both models must also give the same there.
 
     `singles` says that the original computes in float32 or less somewhere, whatever its outputs are. Of `verdicts` on
     the same original and inputs that on the same outputs holds.
@@ -113,9 +125,10 @@ def _agreement_elsewhere(
     feeds: Sequence[Feed],
     settings: RunSettings,
 ) -> Agreement:
-    """An agreement in ONNX Runtime with what becomes of it in the runtime that measures.
+    """An agreement in ONNX Runtime with what becomes of it as models are run where they are timed.
 
-    How far outputs may differ there follows from how far those of the original differ between both runtimes.
+    How far outputs may differ there follows from how far those of the original differ between the two; where products
+    are short, by no less than what their rounding makes.
     """
     try:
         known = _run(process, original, feeds, settings.judge)
@@ -127,8 +140,18 @@ def _agreement_elsewhere(
     except RuntimeFailure as error:
         return replace(found, failure=str(error))
     tolerances = [yardstick(*case, singles=True) for case in zip(reference, known, strict=True)]
-    reasons = [reason for one in _compared(reference, outputs, tolerances) for reason in one.reasons]
-    return replace(found, elsewhere=tuple(f"{reason}, in {TITLES[settings.runtime]}" for reason in reasons))
+    if settings.is_short:
+        tolerances = [tuple(one and max(one, SHORT_TOLERANCE) for one in allowed) for allowed in tolerances]
+    compared = _compared(reference, outputs, tolerances)
+    where = f"in {TITLES[settings.runtime]}" if settings.runtime != ONNXRUNTIME else f"on {settings.provider}"
+    reasons = tuple(f"{reason}, {where}" for one in compared for reason in one.reasons)
+    return replace(found, elsewhere=reasons, warnings=(*found.warnings, *_shortness(compared, settings)))
+
+
+def _shortness(compared: Sequence[OutputComparison], settings: RunSettings) -> tuple[str, ...]:
+    """What is said where outputs differ by more than float32 explains, since products are short."""
+    most = max((one.max_rel for one in compared), default=0.0)
+    return (SHORT.format(most),) if settings.is_short and base_tolerance(np.dtype(np.float32)) < most < 1 else ()
 
 
 def _judged(

@@ -176,6 +176,7 @@ def test_a_node_is_explained(chain):
     ("options", "wording"),
     [
         ({"device": "abacus"}, "expected a device among auto, cpu, cuda, found 'abacus'"),
+        ({"device": "cpu", "cuda_options": {"use_tf32": "0"}}, "expected device cuda where options of its provider"),
         ({"threads": -1}, "expected threads of at least 0, found -1"),
         ({"budget": 0}, "expected budget of at least 0.1, found 0"),
         ({"alpha": 0.5}, "expected alpha of at least 1.0, found 0.5"),

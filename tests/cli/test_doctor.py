@@ -1,13 +1,23 @@
 """The diagnosis: exit code, JSON, and one mending command for each thing that is missing."""
 
 import json
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from taso_opt.cli import doctor, main
-from taso_opt.cli.doctor import CUPY_PACKAGES, Problem, cache_problems, count_rules, gpu_problems, missing_packages
+from taso_opt.cli.doctor import (
+    CUPY_PACKAGES,
+    Problem,
+    cache_problems,
+    count_rules,
+    diagnose,
+    gpu_problems,
+    lines,
+    missing_packages,
+)
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.runtime import RuntimeInfo
 
@@ -86,6 +96,13 @@ def test_a_gpu_runtime_must_answer_on_the_gpu_and_have_cupy_beside_it(
     info = RuntimeInfo("onnxruntime-gpu", "1.31", providers, listed=(CUDA, CPU))
     problems = list(gpu_problems(info, NOTHING | packages))
     assert [problem.what.split()[1].removesuffix("ExecutionProvider") for problem in problems] == found
+
+
+def test_the_text_names_the_gpu_beside_the_device():
+    info = RuntimeInfo("onnxruntime-gpu", "1.31", (CUDA, CPU), gpu="some GPU, driver 1.0")
+    found = list(lines(replace(diagnose(), runtime=info)))
+    at = found.index("  device            cuda (what --device auto means here)")
+    assert found[at + 1] == "  GPU               some GPU, driver 1.0"
 
 
 def test_a_cache_folder_below_a_file_is_a_problem_and_one_not_yet_made_is_not(tmp_path: Path) -> None:

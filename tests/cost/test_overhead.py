@@ -18,6 +18,7 @@ from taso_opt.cost.overhead import (
     most_copies,
     overhead,
 )
+from taso_opt.cost.units import UnitFinder
 from taso_opt.errors import RuntimeFailure
 from taso_opt.runtime import OPENVINO, RunSettings, RuntimeInfo, RuntimeProcess, Timing, probe
 from taso_opt.spec import load_specs
@@ -59,6 +60,10 @@ def test_the_overhead_of_onnx_runtime_is_known_and_that_of_another_measured():
     assert overhead(Failing(), THERE, BUILDER) == Overhead(0.0)
 
 
+def test_on_a_gpu_what_a_run_takes_is_measured_and_nothing_is_said_of_inputs():
+    assert overhead(Answering(), RunSettings("cuda"), BUILDER) == Overhead(pytest.approx(8e-6))
+
+
 def test_a_model_has_as_many_ports_as_where_the_overhead_was_measured():
     assert [most_copies(THERE, ports) for ports in ((1, 1), (8, 1), (1, 9), (99, 1))] == [MOST_COPIES, 4, 3, 1]
     assert most_copies(RunSettings(), (8, 1)) == MOST_COPIES
@@ -79,6 +84,33 @@ def test_the_key_of_a_device_names_the_runtime_that_measures_and_its_version():
     there = RuntimeInfo("onnxruntime", "1.31.1", ("CPUExecutionProvider",), timed_by="openvino 2026.4.1")
     assert this_device(RunSettings(), here).key.endswith(f" | cpu | 1 | onnxruntime 1.31.1 | {METHOD}")
     assert this_device(THERE, there).key.endswith(f" | cpu | 1 | openvino 2026.4.1 | {METHOD}")
+
+
+def test_the_key_of_a_gpu_names_it_beside_the_processor_and_the_options_of_its_provider():
+    info = RuntimeInfo("onnxruntime-gpu", "1.31.1", ("CUDAExecutionProvider",), gpu="some GPU, driver 1.0")
+    key = this_device(RunSettings("cuda", options=(("prefer_nhwc", "1"),)), info).key
+    assert key.startswith("some GPU, driver 1.0 beside ") and " | cuda prefer_nhwc=1 | 1 | onnxruntime-gpu" in key
+    assert "some GPU" not in this_device(RunSettings(), info).key
+
+
+def test_kernels_on_a_gpu_are_measured_in_more_copies_unless_they_are_large():
+    copies = {}
+
+    class Counting(Answering):
+        def request(self, message, timeout_s):
+            copies.update({item.key: item.copies for item in message.items})
+            return super().request(message, timeout_s)
+
+    products = [
+        BUILDER.MatMul(Var("x", TensorType("float32", (256, size))), Const("w", TensorType("float32", (size, size))))
+        for size in (512, 4096)
+    ]
+    for device, expected in (("cpu", [1, 1]), ("cuda", [8, 1])):
+        measurer = Measurer(Counting(), RunSettings(device), RuntimeInfo("onnxruntime", "1.32.0", ()))
+        finder = UnitFinder(BUILDER, fuses_light=measurer.fuses_light)
+        units = [unit for product in products for unit in finder.units([product])]
+        measurer.measure(units, BUILDER, finder, 17)
+        assert [copies[unit.key] for unit in units] == expected
 
 
 @pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")

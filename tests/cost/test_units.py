@@ -75,6 +75,16 @@ def test_a_constant_bias_leaves_no_trace_where_many_products_are_added_up():
         assert keys(op, [op.Mul(biased, tensor(Const, "s", 4, 1, 1))]) == keys(op, [biased])
 
 
+def test_a_bias_shows_where_it_may_be_a_kernel_of_its_own():
+    op = load_specs().builder()
+    x, w = tensor(Var, "x", 1, 16, 8, 8), tensor(Const, "f", 4, 16, 3, 3)
+    plain, biased = op.Conv(x, w, **PLAIN), op.Conv(x, w, tensor(Const, "b", 4), **PLAIN)
+    for fuses_light in (True, False):
+        finder = UnitFinder(op, fuses_light=fuses_light)
+        (first,), (second,) = finder.units([plain]), finder.units([biased])
+        assert (first.key == second.key) is fuses_light
+
+
 def test_what_filters_cannot_do_is_a_unit_of_its_own():
     op = load_specs().builder()
     x, w = tensor(Var, "x", 1, 3, 8, 8), tensor(Const, "f", 3, 3, 3, 3)

@@ -175,6 +175,31 @@ def test_who_does_not_run_in_the_runtime_that_measures_is_out(judged_elsewhere):
         judged_elsewhere({"model": None, "candidate": BASE})
 
 
+@pytest.fixture
+def judged_on_gpu(monkeypatch):
+    """The agreement of a candidate with a model on a GPU, given by how much products in TF32 move its outputs."""
+
+    def judge(error, moved=0.0, options=()):
+        def run(process, model, feeds, settings, optimization, timeout_s):
+            shift = (error if settings.is_short else moved) if model == "candidate" else 0.0
+            return [[BASE + np.float32(shift), np.arange(3)] for _ in feeds]
+
+        monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
+        return agreement(None, "model", "candidate", [{}], RunSettings("cuda", options=options))
+
+    return judge
+
+
+def test_on_a_gpu_outputs_are_judged_with_all_digits_and_what_short_products_make_is_said(judged_on_gpu):
+    exact, short, wrong = judged_on_gpu(1e-6), judged_on_gpu(1e-3), judged_on_gpu(0.1)
+    assert not any("TF32" in one for one in exact.warnings) and not exact.elsewhere
+    assert short.max_rel == 0 and not short.reasons and not short.elsewhere
+    assert "rounded to TF32" in short.warnings[-1] and "1.5e-03" in short.warnings[-1]
+    assert not wrong.reasons and wrong.elsewhere[0].endswith(", on cuda")
+    assert judged_on_gpu(1e-3, moved=1e-3).reasons, "a difference in all digits is a wrong rule"
+    assert not judged_on_gpu(0.1, options=(("use_tf32", "0"),)).elsewhere
+
+
 def test_a_candidate_that_differs_only_where_it_is_timed_drops_out_and_blames_no_rule(monkeypatch):
     differing = Agreement((), (), elsewhere=("output 0 is off, in OpenVINO",))
     monkeypatch.setattr(finals, "agreement", lambda *_: differing)
