@@ -11,18 +11,28 @@ def read(op, node):
         return None
     axis = axis_from_end(node.attribute("axis", 0), kind.rank)
     size = kind.shape[axis]
-    if not isinstance(size, int):
+    sizes = _between(size, [int(place) for place in places.reshape(-1)])
+    if sizes is None:
         return None
-    first, *others = (place + size if place < 0 else place for place in map(int, places.reshape(-1)))
-    kept = 1 + len(others)
-    if others != list(range(first + 1, first + kept)) or not 0 <= first <= size - kept:
-        return None
-    sizes = (first, kept, size - first - kept)
-    part = op.Slice(node.inputs[0], axis=axis, sizes=sizes) if kept < size else node.inputs[0]
+    part = op.Slice(node.inputs[0], axis=axis, sizes=sizes) if sizes[1] != size else node.inputs[0]
     if places.ndim:
         return part
     at = axis + kind.rank
     return op.Reshape(part, shape=(*kind.shape[:at], *kind.shape[at + 1 :]))
+
+
+def _between(size, places):
+    """What is before, of and behind the places, None where they are not neighbours in order.
+
+    Of a size that only a run knows the places say how small it cannot be.
+    """
+    if isinstance(size, int):
+        places = [place + size if place < 0 else place for place in places]
+    first, last, kept = places[0], places[-1], len(places)
+    if places != list(range(first, first + kept)) or first < 0 <= last:
+        return None
+    before, behind = (first, size - last - 1) if first >= 0 else (size + first, -1 - last)
+    return None if any(isinstance(one, int) and one < 0 for one in (before, behind)) else (before, kept, behind)
 
 
 SPELLING = Spelling(("Gather",), read)

@@ -21,13 +21,25 @@ def evaluate(xp, x, shape):
 
 
 def read(op, node):
-    if len(node.inputs) < 2 or node.types[0] is None or node.constants[1] is None:
+    if len(node.inputs) < 2 or node.types[0] is None:
         return None
-    target = [int(dim) for dim in node.constants[1]]
-    if 0 in target and node.attribute("allowzero", 0):
+    target = _computed(node) if node.constants[1] is None else [int(dim) for dim in node.constants[1]]
+    if target is None or (0 in target and node.attribute("allowzero", 0)):
         return None
     shape = _resolved(target, node.types[0].shape)
     return None if shape is None else op.Reshape(node.inputs[0], shape=shape)
+
+
+def _computed(node):
+    """The target that a node is given while it runs, as far as ONNX infers it from sizes of inputs; None if not at all.
+
+    A size that it has no name for is what the others leave.
+    """
+    (result,) = node.results
+    if result is None:
+        return None
+    names = {name for size in node.types[0].shape if not isinstance(size, int) for name in size.symbols()}
+    return [size if isinstance(size, int) or names.issuperset(size.symbols()) else -1 for size in result.shape]
 
 
 def _resolved(target, source):
@@ -37,6 +49,8 @@ def _resolved(target, source):
     shape = [source[at] if dim == 0 else dim for at, dim in enumerate(target)]
     if -1 not in target:
         return tuple(shape)
+    if target.count(-1) > 1:
+        return None
     rest = target.index(-1)
     known = shape[:rest] + shape[rest + 1 :]
     remaining = list(source)

@@ -91,14 +91,23 @@ def _between(size, start, end):
 
 
 def write(term, context):
-    before, kept, _ = term.attribute("sizes")
-    if not isinstance(before, int) or not isinstance(kept, int):
+    bounds = _bounds_of(*term.attribute("sizes"))
+    if bounds is None:
         return None
-    axis = term.attribute("axis") + context.type_of(term.args[0]).rank
-    starts, ends, axes = [before], [before + kept], [axis]
+    starts, ends = ([place] for place in bounds)
+    axes = [term.attribute("axis") + context.type_of(term.args[0]).rank]
     if context.opset < OPERANDS_SINCE:
         return OnnxCall("Slice", term.args, {"starts": starts, "ends": ends, "axes": axes})
     return OnnxCall("Slice", (*term.args, *(np.array(values, np.int64) for values in (starts, ends, axes))))
+
+
+def _bounds_of(before, kept, behind):
+    """Where a slice starts and ends, counted from the end where sizes ask for that; None where that is not known."""
+    if isinstance(before, int) and isinstance(kept, int):
+        return before, before + kept
+    if not isinstance(behind, int) or not (isinstance(before, int) or isinstance(kept, int)):
+        return None
+    return before if isinstance(before, int) else -kept - behind, -behind if behind else FAR
 
 
 OPERATOR = Operator(

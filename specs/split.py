@@ -15,6 +15,8 @@ from taso_opt.spec.joining import halves, laws_of_cut_operands, scheme_of
 from taso_opt.spec.shapes import axis_from_end, is_star
 
 N, P, Q = symbol("n"), symbol("p"), symbol("q")
+TOLD_SINCE = 18
+"""The opset since which a node tells how many equal parts there are; before, its outputs do."""
 
 
 def infer(x, axis, sizes):
@@ -48,20 +50,28 @@ def _sizes(node, total):
         return None if node.constants[1] is None else tuple(int(size) for size in node.constants[1])
     if "split" in node.attributes:
         return tuple(int(size) for size in node.attributes["split"])
-    if not isinstance(total, int):
-        return None
-    chunk = -(-total // node.output_count)
-    return tuple(min(chunk, total - chunk * index) for index in range(node.output_count))
+    if isinstance(total, int):
+        chunk = -(-total // node.output_count)
+        return tuple(min(chunk, total - chunk * index) for index in range(node.output_count))
+    chunk = total // node.output_count
+    return (chunk,) * node.output_count if chunk * node.output_count == total else None
 
 
 def write(term, context):
     sizes = term.attribute("sizes")
-    if not all(isinstance(size, int) for size in sizes):
-        return None
     axis = term.attribute("axis") + context.type_of(term.args[0]).rank
+    if not all(isinstance(size, int) for size in sizes):
+        return _equal_parts(term, axis, context) if len(set(sizes)) == 1 else None
     if context.opset < 13:
         return OnnxCall("Split", term.args, {"axis": axis, "split": list(sizes)}, len(sizes))
     return OnnxCall("Split", (*term.args, np.array(sizes, np.int64)), {"axis": axis}, len(sizes))
+
+
+def _equal_parts(term, axis, context):
+    """A split whose parts have a size that only a run knows: as many as there are outputs, of one size."""
+    count = len(term.attribute("sizes"))
+    told = {"num_outputs": count} if context.opset >= TOLD_SINCE else {}
+    return OnnxCall("Split", term.args, {"axis": axis, **told}, count)
 
 
 OPERATOR = Operator(

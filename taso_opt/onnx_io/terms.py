@@ -212,11 +212,16 @@ class _Reader:
             if any(kind is not None and kind.dtype == UNKNOWN for kind in types):
                 return None
             constants = tuple(None if term is None else self._readable(term) for term in inputs)
-            call = OnnxNode(node.op_type, self._opset, inputs, types, constants, _attributes(node), _output_count(node))
+            told = _attributes(node), _output_count(node), self._inferred(node)
+            call = OnnxNode(node.op_type, self._opset, inputs, types, constants, *told)
             found = spelling.read(self._builder, call)
         except MISFITS:
             return None
         return found if found is None or isinstance(found, tuple) else (found,)
+
+    def _inferred(self, node: NodeProto) -> tuple[TensorType | None, ...]:
+        types = (self._substituted(self._typed(name)) for name in node.output)
+        return tuple(None if kind == UNKNOWN_TYPE else kind for kind in types)
 
     def _readable(self, term: Term) -> Array | None:
         return self._weights.small(term.name) if isinstance(term, Const) else None

@@ -7,8 +7,9 @@ slices of the tensor lie, what is before and behind is cut further, so that all 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
+from taso_opt.core.dims import Dim, divide
 from taso_opt.core.term import Apply, Attribute, Item, Term
 from taso_opt.spec.builder import Builder
 
@@ -16,27 +17,40 @@ if TYPE_CHECKING:
     from taso_opt.rewrite.steps import Step
 
 Rewrites: TypeAlias = "Callable[[Term], Sequence[Step]]"
+Cut: TypeAlias = tuple[Dim, Dim, Dim]
 Place: TypeAlias = tuple[int, int, int]
 
 
 def whole_cuts(terms: Iterable[Term], builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
-    """A step for each tensor and axis of which two slices or more, of sizes that are known, do not overlap."""
-    groups: dict[tuple[Term, Attribute], dict[Apply, Place]] = {}
+    """A step for each tensor and axis of which two slices or more do not overlap.
+
+    Their sizes are known, or multiples of one size that only a run knows.
+    """
+    groups: dict[tuple[Term, Attribute], dict[Apply, Cut]] = {}
     for term in terms:
-        if isinstance(term, Apply) and term.operator == "Slice" and (place := _place(term)) is not None:
-            groups.setdefault((term.args[0], term.attribute("axis")), {})[term] = place
-    for (whole, axis), slices in groups.items():
-        sizes = _pieces(sorted(slices.values()))
-        step = None if sizes is None else _as_part(min(slices, key=slices.__getitem__), rewrites)
+        if isinstance(term, Apply) and term.operator == "Slice":
+            groups.setdefault((term.args[0], term.attribute("axis")), {})[term] = cast(Cut, term.attribute("sizes"))
+    for (whole, axis), cuts in groups.items():
+        unit = _unit(cuts.values())
+        places = {term: place for term, cut in cuts.items() if (place := _place(cut, unit)) is not None}
+        sizes = _pieces(sorted(places.values()))
+        step = None if sizes is None else _as_part(min(places, key=places.__getitem__), rewrites)
         if sizes is not None and step is not None:
-            split = builder.apply("Split", (whole,), {"axis": axis, "sizes": tuple(sizes.values())})
+            parts = tuple(unit * size for size in sizes.values())
+            split = builder.apply("Split", (whole,), {"axis": axis, "sizes": parts})
             at = list(sizes).index
-            yield type(step)(step.rule, tuple((one, Item(split, at(before))) for one, (before, *_) in slices.items()))
+            yield type(step)(step.rule, tuple((one, Item(split, at(before))) for one, (before, *_) in places.items()))
 
 
-def _place(term: Apply) -> Place | None:
-    """What a slice has before it, what it keeps and what it has behind it; None where that is not known."""
-    match term.attribute("sizes"):
+def _unit(cuts: Iterable[Cut]) -> Dim:
+    """What slices are measured in: 1, or the size of all where it is one that only a run knows."""
+    kept = {kept for _, kept, _ in cuts if not isinstance(kept, int)}
+    return kept.pop() if len(kept) == 1 else 1
+
+
+def _place(cut: Cut, unit: Dim) -> Place | None:
+    """What a slice has before it, what it keeps and what it has behind it, in units; None where that is no number."""
+    match tuple(size and divide(size, unit) for size in cut):
         case (int(before), int(kept), int(behind)):
             return before, kept, behind
     return None
@@ -52,10 +66,12 @@ def _pieces(places: Sequence[Place]) -> dict[int, int] | None:
         if before > end:
             found[end] = before - end
         found[before], end = kept, before + kept
+    if len(places) < 2:
+        return None
     (*_, behind) = places[-1]
     if behind:
         found[end] = behind
-    return found if len(places) > 1 else None
+    return found
 
 
 def _as_part(term: Apply, rewrites: Rewrites) -> Step | None:

@@ -36,10 +36,20 @@ def chained(
             taken, new = _joined(first, cut, rewriter)
             if len(taken) > len(first):
                 shorter, new = shortened(new, frozenset(postorder(outputs)), rewriter, expired)
+                shorter, new = _cut(shorter, new, rewriter)
                 pairs = tuple((old, image) for old, image in zip(outputs, new, strict=True) if old is not image)
                 yield (*before, *taken, *shorter), pairs
         if found:
             return
+
+
+def _cut(
+    taken: tuple[Step, ...], outputs: Sequence[Term], rewriter: Rewriter
+) -> tuple[tuple[Step, ...], Sequence[Term]]:
+    """Steps and the outputs after them, with all slices of a tensor as parts of one split."""
+    cuts = tuple(rewriter.cuts(postorder(outputs)))
+    new = rewriter.all_replaced(outputs, {old: image for step in cuts for old, image in step.replacements})
+    return (taken, outputs) if new is None else ((*taken, *cuts), new)
 
 
 def _begun(outputs: Sequence[Term], rewriter: Rewriter) -> list[tuple[Step, ...]]:

@@ -78,7 +78,10 @@ class Recurrence(Protocol):
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """An ONNX node as a spelling reads it: terms and known values in place of names; an absent input is None."""
+    """An ONNX node as a spelling reads it: terms and known values in place of names; an absent input is None.
+
+    `results` are the types of its outputs as ONNX infers them, None where it infers no rank.
+    """
 
     op_type: str
     opset: int
@@ -87,6 +90,7 @@ class OnnxNode:
     constants: tuple[Array | None, ...]
     attributes: Mapping[str, Any]
     output_count: int
+    results: tuple[TensorType | None, ...] = ()
 
     def attribute(self, name: str, default: Any) -> Any:
         """An attribute's value, or ONNX's default for it."""

@@ -1,14 +1,16 @@
 """Rewritten graphs become patches on the original model."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.core.graph import Graph
 from taso_opt.core.term import Apply, Const, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.onnx_io import bytes_added, check_fidelity, in_written_order, spellable, write_model
+from taso_opt.onnx_io import bytes_added, check_fidelity, in_written_order, read_model, spellable, write_model
 from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.spec import load_specs
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 TWO_PRODUCTS = (
@@ -158,6 +160,36 @@ def test_a_split_is_spelled_as_the_opset_demands(read, run, feed_of, opset, inpu
     feed = feed_of(model)
     before, after = run(model.proto, feed), run(result, feed)
     assert all(np.allclose(before[name], after[name], rtol=1e-5) for name in "yz")
+
+
+@pytest.mark.parametrize("opset", [9, 11, 13, 17, 18])
+def test_equal_parts_of_a_size_that_only_a_run_knows_are_a_split_too(read, run, tmp_path, opset):
+    model = read(
+        f'<ir_version: 8, opset_import: ["" : {opset}]> g (float[b,3] u, float[b,3] v) => (float[b,3] y, float[b,3] z)'
+        "{ y = MatMul(u, w)  z = MatMul(v, w) }",
+        {"w": (3, 3)},
+    )
+    op = model.builder
+    u, v, w = (term_of(model, name) for name in "uvw")
+    size = op.type(u).shape[0]
+    rows = op.MatMul(op.Concat(u, v, axis=-2), w)
+    split = op.Split(rows, axis=-2, sizes=(size, size))
+    assert spellable(model)(op.item(split, 1))
+    result = write_model(model, Graph(model.graph.inputs, (op.item(split, 0), op.item(split, 1))))
+    assert types_of(result) == ["Concat", "MatMul", "Split"]
+    onnx.save(result, tmp_path / "again.onnx")
+    again = read_model(tmp_path / "again.onnx", load_specs())
+    assert again.graph.outputs == (again.builder.item(split, 0), again.builder.item(split, 1)), "it is read as written"
+    for rows in (1, 4):
+        feed = {name: np.full((rows, 3), number, np.float32) for number, name in enumerate("uv")}
+        before, after = run(model.proto, feed), run(result, feed)
+        assert all(np.allclose(before[name], after[name], rtol=1e-5) for name in "yz")
+    unequal = op.Split(rows_of(op, u, v), axis=-2, sizes=(size, 2 * size))
+    assert not spellable(model)(op.item(unequal, 0))
+
+
+def rows_of(op, u, v):
+    return op.Concat(op.Concat(u, v, axis=-2), u, axis=-2)
 
 
 @pytest.mark.parametrize("opset", [9, 11, 13, 17])

@@ -72,6 +72,20 @@ def test_slices_that_overlap_or_stand_alone_or_have_open_sizes_are_left_alone(op
     assert not cut(op, rewriter, *(op.Slice(open_ended, axis=-1, sizes=one) for one in sizes))
 
 
+def test_slices_of_one_size_that_only_a_run_knows_are_equal_parts(op, rewriter):
+    size = symbol("s")
+    x = tensor(Var, "x", 2, 4 * size)
+    slices = [op.Slice(x, axis=-1, sizes=(at * size, size, (3 - at) * size)) for at in range(4)]
+    assert sizes_of_parts(rewriter, slices) == [(size,) * 4]
+    assert sizes_of_parts(rewriter, slices[2:]) == [(2 * size, size, size)]
+    assert not sizes_of_parts(rewriter, [slices[0], op.Slice(x, axis=-1, sizes=(size, 2 * size, size))])
+
+
+def sizes_of_parts(rewriter, slices):
+    steps = rewriter.cuts(postorder(slices))
+    return [{image.term for _, image in step.replacements}.pop().attribute("sizes") for step in steps]
+
+
 def test_an_axis_that_no_rule_speaks_of_and_weights_are_left_alone(op, rewriter):
     x, w = tensor(Var, "x", 4, 12), tensor(Const, "w", 2, 12)
     assert not cut(op, rewriter, *(op.Slice(x, axis=-2, sizes=sizes) for sizes in ((0, 2, 2), (2, 2, 0))))
