@@ -68,8 +68,7 @@ class CostModel:
         self._heard, self._in_order = heard, in_order
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
         self.finder = UnitFinder(builder, value_of, fuses_light)
-        self._parts, self._guesses = PartNumbers(self.finder), Guesses(builder)
-        self._stems = Stems(self.finder, fuses_light)
+        self._parts, self._stems, self._guesses = PartNumbers(self.finder), Stems(self.finder), Guesses(builder)
         self._whole_units = lru_cache(MOST_GRAPHS)(self.finder.units)
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}

@@ -3,9 +3,9 @@
 Two measurements of one convolution differ by a few percent, more than an activation takes. A search over hundreds of
 kernels would find those that were measured short, and spell activations in ways that lead to these. So a convolution
 is measured together with its *stem*, the same without the last light operator, and what the operator adds is kept
-within bounds: it takes no less than nothing, and what only reads its operand once more no longer than that. Of products
-the same is said where arithmetic takes the time, but not where both differ by more than measurements do: then they may
-run on different kernels.
+within bounds: it takes no less than nothing, and what only reads its operand once more no longer than that, unless it
+may be a kernel of its own, as on a GPU. Of products the same is said where arithmetic takes the time, but not where
+both differ by more than measurements do: then they may run on different kernels.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ class Grown:
 class Stems:
     """All units that were asked for so far, with their stems."""
 
-    def __init__(self, finder: UnitFinder, fuses_light: bool = True) -> None:
-        """Without `fuses_light`, what is light beside a convolution may take any time."""
-        self._finder, self._fuses_light = finder, fuses_light
+    def __init__(self, finder: UnitFinder) -> None:
+        self._finder = finder
         self._grown: dict[str, Grown] = {}
 
     @property
@@ -60,7 +59,7 @@ class Stems:
         found = {unit.key: unit for unit in units}
         pending = list(found.values())
         while pending:
-            one = _grown(pending.pop(), self._finder, self._fuses_light)
+            one = _grown(pending.pop(), self._finder)
             if one is not None:
                 self._grown[one.unit.key] = one
                 if one.stem.key not in found:
@@ -73,7 +72,7 @@ class Stems:
         return 1 + (0 if below is None else self._depth(below))
 
 
-def _grown(unit: Unit, finder: UnitFinder, fuses_light: bool) -> Grown | None:
+def _grown(unit: Unit, finder: UnitFinder) -> Grown | None:
     """A unit with its stem, None for one that is no such kernel or has nothing beside it."""
     builder, has_stem = finder.builder, partial(_has_stem, finder=finder)
     if not has_stem(unit) or len(unit.roots) > 1:
@@ -84,7 +83,7 @@ def _grown(unit: Unit, finder: UnitFinder, fuses_light: bool) -> Grown | None:
     if len(stems) != 1 or stems[0].key == unit.key or not has_stem(stems[0]):
         return None
     others = [operand for operand in root.args if operand is not inner and operand in unit.inputs]
-    is_light = fuses_light and ((root.operator in LIGHT and not others) or root.operator == "Conv")
+    is_light = finder.fuses_light and ((root.operator in LIGHT and not others) or root.operator == "Conv")
     most_s = LIGHT_S + 2 * type_bytes(builder.type(root)) / LIGHT_BYTES_A_SECOND if is_light else math.inf
     return Grown(unit, stems[0], most_s, math.inf if unit.has_convolution else TRUSTED)
 

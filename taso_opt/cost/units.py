@@ -97,7 +97,7 @@ class UnitFinder:
 
         `fuses_light` says that a constant bias is no kernel of its own.
         """
-        self.builder, self._value_of, self._fuses_light = builder, value_of, fuses_light
+        self.builder, self.fuses_light, self._value_of = builder, fuses_light, value_of
         self._constant: dict[Term, bool] = {}
         self._costed: dict[Apply, bool] = {}
         self._depth: dict[Term, int] = {}
@@ -221,7 +221,7 @@ class UnitFinder:
             return term
         _, filters, bias = term.args
         products = prod(size for size in self.builder.type(filters).shape[1:] if isinstance(size, int))
-        is_light = self._fuses_light and self.is_constant(bias) and products >= MANY_PRODUCTS
+        is_light = self.fuses_light and self.is_constant(bias) and products >= MANY_PRODUCTS
         return self.builder.rebuild(term, term.args[:2]) if is_light else term
 
     def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:

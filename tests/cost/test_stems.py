@@ -62,8 +62,9 @@ def test_a_convolution_is_measured_with_all_that_it_grows_from(op, finder):
     assert all(0 < one.most_s < 1e-4 for one in stems.grown)
 
 
-def test_what_may_be_a_kernel_of_its_own_takes_any_time(op, finder):
-    stems = Stems(finder, fuses_light=False)
+def test_what_may_be_a_kernel_of_its_own_takes_any_time(op):
+    finder = UnitFinder(op, fuses_light=False)
+    stems = Stems(finder)
     stems.with_stems(family(op, finder)[:1])
     assert [one.most_s for one in stems.grown] == [math.inf, math.inf]
 
