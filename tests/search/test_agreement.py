@@ -184,7 +184,11 @@ def judged_on_gpu(monkeypatch):
             shift = (error if settings.is_short else moved) if model == "candidate" else 0.0
             return [[BASE + np.float32(shift), np.arange(3)] for _ in feeds]
 
+        def run_doubles(process, model, feeds, settings, timeout_s):
+            return [[BASE.astype(np.float64), np.arange(3)] for _ in feeds]
+
         monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
+        monkeypatch.setattr("taso_opt.search.agreement.run_in_doubles", run_doubles)
         return agreement(None, "model", "candidate", [{}], RunSettings("cuda", options=options))
 
     return judge
