@@ -1,6 +1,6 @@
 """The whole tool on an NVIDIA GPU: environment, costs, optimization of the benchmark networks; writes one JSON file.
 
-Usage: python scripts/gpu_check.py [NAME ...] [--output FILE] [--minutes M]
+Usage: python scripts/gpu_check.py [NAME ...] [--output FILE] [--minutes M] [--cuda-option NAME=VALUE]
 
 Each network is optimized for CUDA in a process of its own, with costs measured through the CUDA provider, and what
 comes of it is timed against the original under all of the runtime's optimizations on CUDA. What does not fit into the
