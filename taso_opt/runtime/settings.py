@@ -39,12 +39,12 @@ class RunSettings:
     @property
     def captures(self) -> bool:
         """Whether a run is captured once, as a CUDA graph, and replayed."""
-        return self._option(GRAPHS, "0") == "1"
+        return self._is_on(GRAPHS, "0")
 
     @property
     def is_short(self) -> bool:
         """Whether products may be computed with fewer digits than their operands have."""
-        return self.on_gpu and self._option(SHORT_PRODUCTS, "1") == "1"
+        return self.on_gpu and self._is_on(SHORT_PRODUCTS, "1")
 
     @property
     def judge(self) -> RunSettings:
@@ -57,8 +57,8 @@ class RunSettings:
         """The same without CUDA graphs, which compute the same but take no inputs from outside of the device."""
         return self._with(GRAPHS, "0") if self.captures else self
 
-    def _option(self, name: str, otherwise: str) -> str:
-        return dict(self.options).get(name, otherwise)
+    def _is_on(self, name: str, otherwise: str) -> bool:
+        return dict(self.options).get(name, otherwise).lower() in ("1", "true")
 
     def _with(self, name: str, value: str) -> RunSettings:
         return replace(self, options=tuple(sorted({**dict(self.options), name: value}.items())))

@@ -6,7 +6,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.api.session import require_running
+from taso_opt.api.session import obstacle, require_running
 from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError
 from taso_opt.onnx_io import read_model, write_model
 from taso_opt.runtime import RunSettings
@@ -47,6 +47,15 @@ def test_an_operator_that_the_runtime_lacks_is_refused_up_front_in_one_line(save
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
     assert not path.with_name("model.opt.onnx").exists()
+
+
+def test_what_a_gpu_cannot_capture_is_refused_up_front(save, monkeypatch):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[1,256] x) => (float[1,256] y) { y = Relu(x) }'
+    model, asked = read_model(save(text), load_specs()), []
+    monkeypatch.setattr("taso_opt.api.session.describe", lambda *question: asked.append(question[2:]))
+    run = RunSettings("cuda", options=(("enable_cuda_graph", "1"),))
+    assert obstacle(model, None, run) == ""
+    assert asked == [(run.judge,), (run, "all")], "as it is judged, then as it will be run"
 
 
 def test_a_model_with_many_weights_is_asked_about_without_them(save, process, monkeypatch):

@@ -58,6 +58,14 @@ def test_outputs_are_judged_with_all_digits_and_without_graphs():
     assert RunSettings().judge == RunSettings().uncaptured == RunSettings()
 
 
+@pytest.mark.parametrize("word", ["1", "True", "true"])
+def test_an_option_is_on_in_each_word_that_the_provider_takes(word):
+    spelled = RunSettings("cuda", options=(("enable_cuda_graph", word), ("use_tf32", word)))
+    assert spelled.captures and spelled.is_short
+    assert dict(spelled.judge.options) == {"enable_cuda_graph": "0", "use_tf32": "0"}
+    assert not RunSettings("cuda", options=(("use_tf32", "false"),)).is_short
+
+
 def test_costs_name_the_options_of_the_provider():
     assert GRAPHS.provider == "cuda enable_cuda_graph=1 prefer_nhwc=1"
     assert RunSettings().provider == "cpu"

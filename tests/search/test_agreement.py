@@ -179,8 +179,10 @@ def test_who_does_not_run_in_the_runtime_that_measures_is_out(judged_elsewhere):
 def judged_on_gpu(monkeypatch):
     """The agreement of a candidate with a model on a GPU, given by how much products in TF32 move its outputs."""
 
-    def judge(error, moved=0.0, options=()):
+    def judge(error, moved=0.0, options=(), seen=None):
         def run(process, model, feeds, settings, optimization, timeout_s):
+            if seen is not None:
+                seen.append((model, optimization, settings.is_short))
             shift = (error if settings.is_short else moved) if model == "candidate" else 0.0
             return [[BASE + np.float32(shift), np.arange(3)] for _ in feeds]
 
@@ -201,7 +203,11 @@ def test_on_a_gpu_outputs_are_judged_with_all_digits_and_what_short_products_mak
     assert "rounded to TF32" in short.warnings[-1] and "1.5e-03" in short.warnings[-1]
     assert not wrong.reasons and wrong.elsewhere[0].endswith(", on cuda")
     assert judged_on_gpu(1e-3, moved=1e-3).reasons, "a difference in all digits is a wrong rule"
-    assert not judged_on_gpu(0.1, options=(("use_tf32", "0"),)).elsewhere
+    once, twice = [], []
+    judged_on_gpu(1e-6, options=(("use_tf32", "0"),), seen=once)
+    judged_on_gpu(1e-6, seen=twice)
+    assert [is_short for model, _, is_short in once if model == "candidate"] == [False]
+    assert [is_short for model, _, is_short in twice if model == "candidate"] == [False, True]
 
 
 def test_a_candidate_that_differs_only_where_it_is_timed_drops_out_and_blames_no_rule(monkeypatch):
