@@ -29,7 +29,7 @@ from .resnext import resnext50_branches, resnext50_grouped, resnext50_split, res
 from .signals import keyword_spotter, vocoder, wavenet
 from .spellings import gelu_spellings, layernorm_spellings
 from .squeezenet import squeezenet
-from .towers import towers
+from .towers import normalized_towers, towers
 from .vgg import vgg19_convs
 
 __all__ = ["NETWORKS"]
@@ -46,6 +46,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     lstm_slices,
     rnn_cells,
     towers,
+    normalized_towers,
     linear_attention,
     normalized_attention,
     lora,

@@ -29,6 +29,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "lstm_slices": {"steps": 3, "hidden": 16},
     "rnn_cells": {"steps": 3, "hidden": 16},
     "towers": {"count": 3, "width": 32},
+    "normalized_towers": {"count": 3, "width": 32},
     "linear_attention": {"layers": 2, "sequence": 32, "width": 32, "heads": 4},
     "normalized_attention": {"layers": 2, "sequence": 32, "width": 32, "heads": 4},
     "lora": {"layers": 2, "sequence": 8, "width": 32, "rank": 4},
