@@ -2,11 +2,11 @@
 
 from taso_opt.spec import definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import by_sign, negated, positive
+from taso_opt.spec.piecewise import by_sign, magnitude
 
 
 def evaluate(xp, x):
-    return xp.add(positive(xp, x), positive(xp, negated(xp, x)))
+    return magnitude(xp, x)
 
 
 OPERATOR = scalar_operator("Abs", evaluate)

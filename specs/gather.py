@@ -28,6 +28,8 @@ def _between(size, places):
     """
     if isinstance(size, int):
         places = [place + size if place < 0 else place for place in places]
+        if min(places) < 0:
+            return None
     first, last, kept = places[0], places[-1], len(places)
     if places != list(range(first, first + kept)) or first < 0 <= last:
         return None

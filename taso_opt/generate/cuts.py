@@ -46,6 +46,7 @@ EXPANDED = {
 """What is repeated to what: the cut axis is an old one or a repeated one."""
 
 LARGEST = ("*b @", "*b @ t1", "*b @ t2 t1", "*b @ t3 t2 t1")
+REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceSumSquare")
 AXES = ((-1,), (-2, -1))
 IMAGES = ("@ c h w", "m @ h w")
 BOTH = (*PERMUTATIONS, SWAP)
@@ -70,6 +71,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     ),
     "Gelu": tuple(f"{x}; {rest}" for x in LARGEST for rest in ("", "; ")),
     "GlobalAveragePool": ("@ c h w", "m @ h w"),
+    "GlobalMaxPool": ("@ c h w", "m @ h w"),
     "LayerNormalization": tuple(
         f"{x}; {rest}" for x in LARGEST[1:] for rest in ("", "; t1", "; t1; t1")
     ),
@@ -89,7 +91,7 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(schemes, {"axis": axis}) for axis in CONCAT_AXES for schemes in _crossed(axis))
     elif name == "Transpose":
         yield from (Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES)
-    elif name in ("ReduceMax", "ReduceMean", "ReduceSum"):
+    elif name in REDUCTIONS:
         yield from (Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
     elif name == "Softmax":
         yield from (Cut(_full(-axis, at), {"axis": axis}) for axis in CONCAT_AXES[:3] for at in CONCAT_AXES)
@@ -126,7 +128,7 @@ def _schemes(form: str) -> tuple[str, ...]:
 def parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
     """The parameters of a scalar function: symbols for a power, else those that the enumeration tries."""
     if operator.name == "Pow":
-        return ({"exponent": (symbol("e"), symbol("d"))}, *operator.choices[SCALARS])
+        return ({"exponent": (symbol("e"), symbol("d"))},)
     return operator.choices.get(SCALARS, ({},))
 
 

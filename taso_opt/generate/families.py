@@ -218,6 +218,18 @@ BIASED_GROUPS = _pool(
 """Convolutions side by side with all that exporters give them: images, kernels and biases have to be joined."""
 
 NOT_ADDED = ("Sub", "Mul")
+
+BIASED_SUMS = _pool(
+    "biased sums",
+    "image",
+    "x: n c h w; y: n d h w",
+    "f: m c 3 3; g: m d 3 3; a b: m",
+    [*FLAT, *POOLING, *NOT_ADDED, "Split"],
+    modes=GROUPING,
+    deeper=1,
+)
+"""The same for convolutions that are added up: images and kernels have to be joined, and biases to be added."""
+
 SUMS: tuple[Pool, ...] = (
     _pool("summed products", "matrix sums totals", "x: m k; w: k n", without=JOINS, together=0),
     _pool("products as sums", "matrix sums", "x: m n; b: 1 n; r: m 1", without=[*JOINS, "Add", "Sub"], max_ops=2),
@@ -258,6 +270,7 @@ POOLS: tuple[Pool, ...] = (
     *KERNELS,
     POINTWISE,
     BIASED_GROUPS,
+    BIASED_SUMS,
     *SUMS,
     *SHARES,
     *PADDED,

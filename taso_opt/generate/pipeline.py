@@ -24,6 +24,7 @@ from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.lines import discover_lines
 from taso_opt.generate.means import discover_means
+from taso_opt.generate.moved import discover_moved
 from taso_opt.generate.moves import Shard, shards
 from taso_opt.generate.pooled import discover_pooled
 from taso_opt.generate.scalars import discover_scalars
@@ -107,7 +108,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     definitions = discover_definitions(library, names, (*scalars, *bounded))
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
-        *(discover_tiles, discover_lines),
+        *(discover_tiles, discover_lines, discover_moved),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed
@@ -230,8 +231,8 @@ def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, O
 
 
 def tensor_operators(operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
-    """Those that residues can evaluate; the others belong to the scalar functions or have definitions alone."""
-    return {name: one for name, one in operators.items() if not one.scalar and (one.choices or not one.defined)}
+    """Those that residues can evaluate."""
+    return {name: one for name, one in operators.items() if one.is_enumerated}
 
 
 def most_general(rules: Iterable[Rule], builder: Builder) -> tuple[Rule, ...]:

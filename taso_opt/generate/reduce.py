@@ -52,7 +52,7 @@ def reduced(found: Enumeration, max_ops: int, seed: int) -> Reduction:
     order = {sides: (size(sides), -leaf_count(sides)) for sides in {drawn.sides for drawn in singles}}
     for drawn in sorted(singles, key=lambda one: order[one.sides]):
         left, right = ends[drawn]
-        if members.root(left) == members.root(right):
+        if members.root(left) == members.root(right) and not _uses_everything(found, drawn.sides):
             repeated = "renaming" if drawn.sides in seen else "implied"
             dropped["common subgraph" if drawn.abstracted else repeated] += 1
         else:
@@ -65,6 +65,15 @@ def reduced(found: Enumeration, max_ops: int, seed: int) -> Reduction:
             members.learn(law)
         seen.add(drawn.sides)
     return Reduction(len(singles), dropped, list(kept))
+
+
+def _uses_everything(found: Enumeration, sides: Sides) -> bool:
+    """Whether an equation of a pool with deeper terms has all of its variables.
+
+    It may follow from smaller ones, and yet is what they lead to only by way of what nobody would write.
+    """
+    pool = found.shard.pool
+    return pool.deeper > 0 and leaf_count(sides) == len(pool.variables)
 
 
 class _Restated:

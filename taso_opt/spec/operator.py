@@ -165,6 +165,11 @@ class Operator:
     defined: bool = False
     greatest: bool = False
 
+    @property
+    def is_enumerated(self) -> bool:
+        """Whether residues can evaluate it: the others belong to the scalar functions or have definitions alone."""
+        return not self.scalar and bool(self.choices or not self.defined)
+
     def result_types(self, types: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> tuple[TensorType, ...]:
         """The types of all outputs; TypeMismatch when the operands do not fit."""
         inferred = self.infer(*types, **attributes)

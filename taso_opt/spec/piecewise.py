@@ -44,6 +44,11 @@ def negated(xp: ArrayModule, x: Array) -> Array:
     return xp.scale(x, Fraction(-1))
 
 
+def magnitude(xp: ArrayModule, x: Array) -> Array:
+    """|x|."""
+    return xp.add(positive(xp, x), positive(xp, negated(xp, x)))
+
+
 def maximum(xp: ArrayModule, x: Array, y: Array) -> Array:
     """The larger of two."""
     return xp.add(y, positive(xp, xp.subtract(x, y)))

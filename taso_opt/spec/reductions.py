@@ -13,7 +13,16 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.axes import node_axes
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.operator import Array, ArrayModule, OnnxCall, OnnxNode, Operator, Spelling, WriteContext
+from taso_opt.spec.operator import (
+    Array,
+    ArrayModule,
+    OnnxCall,
+    OnnxNode,
+    Operator,
+    Spelling,
+    WriteContext,
+    plain_spelling,
+)
 from taso_opt.spec.shapes import axis_from_end, is_star
 from taso_opt.spec.transcendental import EXP
 from taso_opt.spec.windows import WindowShares
@@ -22,6 +31,9 @@ Choices = Mapping[str, Sequence[Mapping[str, Attribute]]]
 
 ROWS_AND_COLUMNS: Choices = {"sums": ({"axes": (-1,)}, {"axes": (-2,)}), "totals": ({"axes": (-2, -1)},)}
 """The axes that the enumeration of what passes sums tries."""
+
+ROWS_OR_COLUMNS, CHANNELS = ((-1,), (-2,), (-2, -1)), ((-3,),)
+"""The axes of which definitions speak: of matrices, and those of images besides."""
 
 
 def reduction(
@@ -49,6 +61,22 @@ def reduction(
 
     spelling = Spelling((name,), read, write)
     return Operator(name, infer, evaluate, spelling, arity=1, choices=choices or {}, defined=True)
+
+
+def pixels(rank: int) -> tuple[int, ...]:
+    """The spatial axes of an image, counted from the end."""
+    return tuple(range(2 - rank, 0))
+
+
+def global_pool(name: str, evaluate: Callable[..., Array]) -> Operator:
+    """The operator `name` of ONNX that reduces every channel of an image over all of its spatial axes."""
+
+    def infer(x: TensorType) -> TensorType:
+        if x.rank < 3 or any(map(is_star, x.shape)):
+            raise TypeMismatch(f"expected an image for {name}, found {x}")
+        return TensorType(x.dtype, kept_shape(x.shape, pixels(x.rank)))
+
+    return Operator(name, infer, evaluate, plain_spelling(name), arity=1, defined=True)
 
 
 def _axes(term: Apply) -> list[int]:

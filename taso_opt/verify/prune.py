@@ -1,7 +1,7 @@
 """Drops proved rules that smaller kept ones already give, so that the library stays small and the search fast.
 
 A rule is dropped when it follows from commutativity and kept rules. Each step of such a derivation is a kept rule, so a
-search that applies rules one after the other can take the same way. Five things need care:
+search that applies rules one after the other can take the same way. Some things need care:
 
 - Together with the laws that undo a split of a concatenation, rules with one output derive every merge, but by first
   joining tensors that nothing in the graph asks to join, which a search never does: a rule with two outputs is how it
@@ -9,6 +9,7 @@ search that applies rules one after the other can take the same way. Five things
   or one that other rules turn into a smaller merge, such as that of two activations behind a merged product.
 - Nor do those that take an operand off an operator, as the bias of a convolution, which is added apart then. All merges
   of biased convolutions are merges of convolutions and of sums so, by a way on which every step but the last one loses.
+  The same goes for a sum that becomes one, as of biased convolutions: of many operands each takes such a step.
 - What a rule with two outputs says of each output alone is no rule of its own.
 - A merge of two tensors that have no operand in common joins what nothing in the graph brings together; no search
   tries all pairs, so nothing with one output follows from it.
@@ -33,7 +34,7 @@ from taso_opt.verify.worker import Derive, Learn
 
 Progress = Callable[[str], None]
 
-JOIN = "Concat"
+JOIN, SUM = "Concat", "Add"
 
 CHUNK = 250
 """Equations that one process derives in a row. Fixed, so that what a solver has learnt never depends on the jobs."""
@@ -51,7 +52,10 @@ def prune(
     # 1. Merges among themselves, so that step 2 has them instead of their halves.
     several = _Pruning(crew, _for_several([*others, *merges]), progress).kept(several)
     # 2. Rules with one output.
+    sums = [rule for rule in single if _adds_up(rule)]
     single = _Pruning(crew, _for_one_output(others, [*merges, *several]), progress).kept(single)
+    sums = [rule for rule in sums if rule not in single]
+    single += _Pruning(crew, _for_sums([*others, *single], [*merges, *several]), progress).kept(sums)
     # 3. Merges that rules with one output turn into others.
     several = _Pruning(crew, _for_several([*others, *single, *merges]), progress).kept(several)
     return single + several
@@ -63,7 +67,9 @@ def underived(
     """The equations, proved or not, that given rules leave open; what follows from them needs no proof of its own."""
     others, merges = _parted(given)
     single, several = _parted(rules)
-    pieces = [(_for_one_output(others, merges), piece) for piece in _pieces(single)]
+    sums = [rule for rule in single if _adds_up(rule)]
+    pieces = [(_for_one_output(others, merges), piece) for piece in _pieces([one for one in single if one not in sums])]
+    pieces += [(_for_sums(others, merges), piece) for piece in _pieces(sums)]
     pieces += [(_for_several([*others, *merges]), piece) for piece in _pieces(several)]
     left: set[Rule] = set()
     done = 0
@@ -109,6 +115,11 @@ def _for_one_output(single: Sequence[Rule], several: Sequence[Rule]) -> list[Rul
     """What a rule with one output may follow from."""
     shared = [rule for rule in _without_undoing(several) if _shares(rule)]
     return [*shared, *(rule for rule in single if not _makes_something_up(rule))]
+
+
+def _for_sums(single: Sequence[Rule], several: Sequence[Rule]) -> list[Rule]:
+    """What a rule about a sum that becomes one may follow from."""
+    return [rule for rule in _for_one_output(single, several) if not _takes_operand_off(rule)]
 
 
 @dataclass(frozen=True)
@@ -166,6 +177,21 @@ def _operand_counts(roots: Iterable[Term]) -> dict[str, set[int]]:
         if isinstance(term, Apply) and term.operator != JOIN:
             counts.setdefault(term.operator, set()).add(len(term.args))
     return counts
+
+
+def _adds_up(rule: Rule) -> bool:
+    """Whether a sum of what an operator gives is what it gives at once, with as many operands."""
+    if len(rule.source) > 1:
+        return False
+    (one,), (other,) = rule.source, rule.target
+    return any(_is_sum_of(top, whole) for top, whole in ((one, other), (other, one)))
+
+
+def _is_sum_of(top: Term, whole: Term) -> bool:
+    if not isinstance(top, Apply) or not isinstance(whole, Apply) or len(top.args) != 2:
+        return False
+    alike = [isinstance(part, Apply) and part.operator == whole.operator for part in top.args]
+    return top.operator == SUM and all(alike) and all(len(part.children) == len(whole.args) for part in top.args)
 
 
 def _shares(rule: Rule) -> bool:

@@ -31,10 +31,11 @@ def is_definitional(builder: Builder, rule: Rule) -> bool:
         return True
     terms = postorder((*rule.source, *rule.target))
     operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    if any(operator is not None and (operator.scalar or operator.defined) for operator in operators):
+        return True
     if any(isinstance(term, Item) for term in terms):
-        return any(operator is not None and operator.defined for operator in operators)
-    unspoken = any(operator is not None and (operator.scalar or operator.defined) for operator in operators)
-    return unspoken or any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
+        return False
+    return any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
 
 
 def rests_on_order(builder: Builder, rule: Rule) -> bool:
@@ -57,6 +58,5 @@ def is_enumerated(builder: Builder, rule: Rule) -> bool:
     terms = postorder((*rule.source, *rule.target))
     operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
     return not any(isinstance(term, Const) for term in terms) and all(
-        operator is not None and not operator.scalar and (operator.choices or not operator.defined)
-        for operator in operators
+        operator is not None and operator.is_enumerated for operator in operators
     )

@@ -141,7 +141,15 @@ def test_gather_of_neighbours_in_order_is_a_slice(read):
 
 
 @pytest.mark.parametrize(
-    "indices", ["int64[2] i = {2,1}", "int64[2] i = {0,2}", "int64[1,2] i = {0,1}", "int64[2] i = {4,5}"]
+    "indices",
+    [
+        "int64[1] i = {-7}",
+        "int64[2] i = {-7,-6}",
+        "int64[2] i = {2,1}",
+        "int64[2] i = {0,2}",
+        "int64[1,2] i = {0,1}",
+        "int64[2] i = {4,5}",
+    ],
 )
 def test_gather_of_anything_else_stays_opaque(read, indices):
     text = HEAD + f"g (float[5,3] x) => (float y) <{indices}> {{ y = Gather(x, i) }}"

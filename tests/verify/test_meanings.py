@@ -46,7 +46,10 @@ def test_what_no_axiom_gives_is_proved_by_the_meanings_at_all_sizes(library, pro
 
 
 def test_what_neither_axioms_nor_meanings_give_stays_unknown(library, prover):
-    text = "Max(Slice(x; axis=-1, sizes=(k, n, p)), y) = Slice(Max(y, x); axis=-1, sizes=(k, n, p)) where x[k+n+p], y[]"
+    """Which operand of a maximum is taken off the other makes no difference; how three are bracketed may."""
+    kept = "Slice({}; axis=-1, sizes=(k, n, p))"
+    sides = kept.format("Max(Max(x, y), z)"), f"Max({kept.format('x')}, Max({kept.format('y')}, {kept.format('z')}))"
+    text = f"{' = '.join(sides)} where x[k+n+p], y[k+n+p], z[k+n+p]"
     assert isinstance(examine(library, prover, parse_rule(text, library.builder())), Unknown)
 
 

@@ -103,3 +103,32 @@ def test_merges_of_biased_convolutions_stay_although_biases_can_be_added_apart(l
     given = (KERNELS, STACKED, SUMS, RESHAPED, bias_apart("m"), bias_apart("m+p"))
     assert open_ones(library, given, BIASED) == [BIASED]
     assert open_ones(library, (*given, BIASED), BIASED) == []
+
+
+ADDED = "x[n, c, h, w], f[m, c, 3, 3], a[m], y[n, d, h, w], g[m, d, 3, 3], b[m]"
+ONE_BIAS = (
+    f"Add(Conv(x, f, a; {ONE}), Conv(y, g; {ONE})) = Conv(Concat(x, y; axis=-3), Concat(f, g; axis=-3), a; {ONE})"
+    f" where {ADDED.removesuffix(', b[m]')}"
+)
+TAKEN_OFF = f"Add(Conv(x, f, a; {ONE}), Conv(y, g, b; {ONE})) = Add(Conv(x, f, Add(a, b); {ONE}), Conv(y, g; {ONE}))"
+BOTH_BIASES = (
+    f"Add(Conv(x, f, a; {ONE}), Conv(y, g, b; {ONE}))"
+    f" = Conv(Concat(x, y; axis=-3), Concat(f, g; axis=-3), Add(a, b); {ONE}) where {ADDED}"
+)
+
+
+def test_a_sum_of_biased_convolutions_stays_although_a_bias_can_be_taken_off(library):
+    given = (ONE_BIAS, f"{TAKEN_OFF} where {ADDED}")
+    builder = library.builder()
+    known, rule = [parse_rule(text, builder) for text in given], parse_rule(BOTH_BIASES, builder)
+    with Crew(1) as crew:
+        assert prune(crew, [rule], given=known) == [rule]
+        assert prune(crew, [rule], given=[*known, rule]) == []
+    assert open_ones(library, given, BOTH_BIASES) == [BOTH_BIASES]
+    assert open_ones(library, (*given, BOTH_BIASES), BOTH_BIASES) == []
+
+
+def test_a_sum_that_follows_from_others_of_as_many_operands_goes(library):
+    product = "Add(MatMul(x, z), MatMul(y, z)) = MatMul(Add(x, y), z) where x[m, k], y[m, k], z[k, n]"
+    narrow = product.replace("z[k, n]", "z[k, 1]")
+    assert kept(library, narrow, product) == [product]

@@ -1,0 +1,58 @@
+"""The positive part of a difference, whichever of two numbers is taken off the other."""
+
+from fractions import Fraction
+
+from taso_opt.core.dims import symbol
+from taso_opt.spec.piecewise import RELU
+from taso_opt.verify.index_functions.canonical import canonical
+from taso_opt.verify.index_functions.elements import Access, Element, Image, Product
+from taso_opt.verify.index_functions.signs import with_one_sign
+
+PLACE = symbol("i~0")
+SIZE = symbol("n")
+X, Y, Z = (Access(name, (PLACE,)) for name in "xyz")
+
+
+def one(coefficient, *factors, bound=()):
+    return Product(Fraction(coefficient), bound, factors)
+
+
+def positive_part(*products):
+    return Image(RELU.name, canonical(Element(products)), monotone=True)
+
+
+def maximum(first, second):
+    return Element((one(1, second), one(1, positive_part(one(1, first), one(-1, second)))))
+
+
+def test_a_maximum_is_the_same_in_either_order():
+    assert canonical(maximum(X, Y)) != canonical(maximum(Y, X))
+    assert with_one_sign(maximum(X, Y)) == with_one_sign(maximum(Y, X))
+
+
+def test_it_is_none_of_other_numbers():
+    assert with_one_sign(maximum(X, Y)) != with_one_sign(maximum(X, Z))
+    least = Element((one(1, X), one(-1, positive_part(one(1, X), one(-1, Y)))))
+    assert with_one_sign(least) != with_one_sign(maximum(X, Y))
+    assert with_one_sign(Element((one(1, positive_part(one(1, X))),))) != with_one_sign(
+        Element((one(1, positive_part(one(-1, X))),))
+    )
+
+
+def test_a_positive_part_and_that_of_the_opposite_differ_by_the_number():
+    both = one(1, positive_part(one(1, X))), one(-1, positive_part(one(-1, X)))
+    assert with_one_sign(Element(both)) == Element((one(1, X),))
+
+
+def test_products_of_positive_parts_are_multiplied_out():
+    square = Element((one(1, positive_part(one(1, X)), positive_part(one(-1, X))),))
+    again = Element((one(1, positive_part(one(-1, X)), positive_part(one(1, X))),))
+    assert with_one_sign(square) == with_one_sign(again)
+
+
+def test_what_is_summed_up_inside_is_left_as_it_is():
+    def image(scale):
+        return Element((one(1, Image(RELU.name, Element((one(scale, X, bound=((str(PLACE), SIZE),)),)))),))
+
+    for scale in (1, -1):
+        assert with_one_sign(image(scale)) == canonical(image(scale))
