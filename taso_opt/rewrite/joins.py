@@ -1,7 +1,8 @@
 """Joins of many operands: what rules about a join of two say of them, taken again and again in one step.
 
 Rules name two operands, or are lifted to any number that are alike. Parts of one tensor that stand side by side, and
-joins inside of joins, are neither: of three each step would leave two, in another order of brackets.
+joins inside of joins, are neither: of three each step would leave two, in another order of brackets. Nor can many sums
+be matched in all of the ways in which the operands of each may stand: like is joined with like.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from taso_opt.core.term import Apply, Term
+from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
 
 if TYPE_CHECKING:
@@ -17,14 +19,17 @@ if TYPE_CHECKING:
 
 JOIN = "Concat"
 Rewrites: TypeAlias = "Callable[[Term], Sequence[Step]]"
+Kind: TypeAlias = Callable[[Term], int]
+"""A number that terms of the same operators have in common."""
 
 
-def whole_joins(term: Term, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
-    """The steps that leave a join without joins inside, or without neighbours that are parts of one tensor."""
+def whole_joins(term: Term, builder: Builder, rewrites: Rewrites, kind: Kind) -> Iterator[Step]:
+    """The steps that leave a join without joins inside, without neighbours that are parts of one tensor, or of like."""
     if isinstance(term, Apply) and term.operator == JOIN:
         yield from _flat(term, builder, rewrites)
         if len(term.args) > 2:  # of two the rule itself speaks
             yield from _without_neighbours(term, builder, rewrites)
+            yield from _of_like(term, builder, rewrites, kind)
 
 
 def _flat(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
@@ -79,6 +84,40 @@ def _meeting(join: Apply, one: Term, other: Term, builder: Builder, rewrites: Re
         return None
     steps = rewrites(_joined(join, (one, other), builder))
     return next((step for step in steps if step.replacements[0][1].children == one.args), None)
+
+
+def _of_like(term: Apply, builder: Builder, rewrites: Rewrites, kind: Kind) -> Iterator[Step]:
+    """The step that says a join of sums, or of products, as one of two joins, each of operands of one kind."""
+    found = [pair for operand in term.args if (pair := _in_order(operand, builder, kind)) is not None]
+    if len(found) < len(term.args) or len({(name, kind(first), kind(second)) for name, first, second in found}) > 1:
+        return
+    name = found[0][0]
+    try:
+        columns = [_joined(term, column, builder) for column in zip(*(pair[1:] for pair in found), strict=True)]
+        new, taken = builder.apply(name, columns, {}), None
+        for at, one in enumerate(found[1:]):
+            wanted = {_joined(term, both, builder) for both in zip(found[at][1:], one[1:], strict=True)}
+            steps = rewrites(_joined(term, term.args[at : at + 2], builder))
+            taken = next((step for step in steps if _operands_of(step.replacements[0][1], name) == wanted), None)
+            if taken is None:
+                return
+    except TypeMismatch:
+        return
+    if taken is not None:
+        yield type(taken)(taken.rule, ((term, new),))
+
+
+def _in_order(term: Term, builder: Builder, kind: Kind) -> tuple[str, Term, Term] | None:
+    """A commutative operator and its two operands, of different kinds, in the order of these; None for any other."""
+    operator = builder.operator(term) if isinstance(term, Apply) else None
+    if not isinstance(term, Apply) or operator is None or not operator.commutative or len(term.args) != 2:
+        return None
+    first, second = sorted(term.args, key=kind)
+    return (term.operator, first, second) if kind(first) != kind(second) else None
+
+
+def _operands_of(term: Term, operator: str) -> set[Term]:
+    return set(term.args) if isinstance(term, Apply) and term.operator == operator else set()
 
 
 def _joined(like: Apply, operands: Sequence[Term], builder: Builder) -> Apply:

@@ -32,6 +32,7 @@ class Likeness:
         self._builder, self._is_constant = builder, is_constant
         self._numbers: dict[Any, int] = {}
         self._known: tuple[dict[Term, int], ...] = tuple({} for _ in range(DEPTH + 1))
+        self._kinds: tuple[dict[Term, int], ...] = tuple({} for _ in range(DEPTH + 1))
 
     def number(self, term: Term, depth: int = DEPTH) -> int:
         """The number of a term by so many of its levels, its own included."""
@@ -40,6 +41,15 @@ class Likeness:
             below = tuple(self.number(child, depth - 1) for child in term.children) if depth > 1 else ()
             look = type(term), self._own(term), self._builder.types(term), self._is_constant(term), below
             known = self._known[depth][term] = self._numbers.setdefault(look, len(self._numbers))
+        return known
+
+    def kind(self, term: Term, depth: int = DEPTH) -> int:
+        """The same where operands may stand in any order, as those of a sum do in the order of their names."""
+        known = self._kinds[depth].get(term)
+        if known is None:
+            below = tuple(sorted(self.kind(child, depth - 1) for child in term.children)) if depth > 1 else ()
+            look = "kind", type(term), self._own(term), self._builder.types(term), self._is_constant(term), below
+            known = self._kinds[depth][term] = self._numbers.setdefault(look, len(self._numbers))
         return known
 
     def _own(self, term: Term) -> Any:

@@ -148,6 +148,10 @@ class Rewriter:
         """A number that terms have in common whose operators, attributes and types agree some levels down."""
         return self._likeness.number(term)
 
+    def kind(self, term: Term) -> int:
+        """The same, in whichever order operands stand."""
+        return self._likeness.kind(term)
+
     def folded(self, step: Step) -> list[Apply]:
         """The direct operands of what a step makes that combine constants, but for those that the term had before."""
         ((old, new),) = step.replacements
@@ -221,9 +225,11 @@ class Rewriter:
         found = substitute_terms(self._builder, (term,), mapping, without)
         return None if found is None else found[0]
 
-    def all_replaced(self, terms: Sequence[Term], mapping: Mapping[Term, Term]) -> tuple[Term, ...] | None:
+    def all_replaced(
+        self, terms: Sequence[Term], mapping: Mapping[Term, Term], without: Collection[Term] = ()
+    ) -> tuple[Term, ...] | None:
         """The same for several terms at once."""
-        return substitute_terms(self._builder, terms, mapping)
+        return substitute_terms(self._builder, terms, mapping, without)
 
     def candidates(self, term: Term) -> list[tuple[CompiledRule, Matcher]]:
         """The rules that could fit a term by its operator alone, each with its matcher."""
@@ -281,7 +287,7 @@ class Rewriter:
         known = self._rewrites.get(term)
         if known is None:
             found: dict[Term, Step] = {}
-            joined = whole_joins(term, self._builder, self.rewrites)
+            joined = whole_joins(term, self._builder, self.rewrites, self._likeness.kind)
             for step in (*self._viewed_steps(term), *self._single_steps(term, self._deep), *joined):
                 found.setdefault(step.replacements[0][1], step)
             known = self._rewrites[term] = tuple(found.values())

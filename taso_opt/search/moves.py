@@ -84,10 +84,10 @@ def moves_from(
     a whole are moves too. A graph of thousands of operators has more steps than there may be time for: once it is
     `expired`, those found are all.
     """
-    steps = takewhile(lambda step: not expired(), rewriter.steps(here.terms))
+    steps = list(takewhile(lambda step: not expired(), rewriter.steps(here.terms)))
     priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price, bearable)
     if trials is not None:
-        sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, expired)]
+        sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, steps, expired)]
         found = (*_folding(here, rewriter, price, trials, expired), *_priced(sequences, price))
         priced += [(move, change) for move, change in found if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]

@@ -105,10 +105,15 @@ class Neighbourhood:
         here = self._users.get(term, ())
         return self._uses[term] == sum(user.children.count(term) for user in here if user in users)
 
-    def descents(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
-        """Sequences that take a slice down to where what it leaves away is not computed."""
-        terms = takewhile(lambda term: not expired(), self.terms)
-        return descents(terms, self._present, self.used_by, rewriter)
+    def descents(
+        self, rewriter: Rewriter, joining: Sequence[Step], expired: Expired
+    ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+        """Sequences that take a slice down to where what it leaves away is not computed, and joins down to the inputs.
+
+        Some of the joins are those that the `joining` steps make.
+        """
+        found = descents(self.terms, self._present, self.used_by, rewriter, joining)
+        return takewhile(lambda _: not expired(), found)
 
     def chained(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that say the cells of a recurrence as one operator."""

@@ -88,3 +88,40 @@ def test_joins_along_another_axis_stay_inside_and_without_the_rule_nothing_is_jo
     found = [step.replacements[0][1] for step in flattening.rewrites(whole)]
     assert op.Concat(*leaves, columns, axis=-2) in found
     assert not [step for step in rewriter.rewrites(whole) if len(step.replacements[0][1].children) > 3]
+
+
+PRODUCTS = (
+    "Concat(Mul(x, u), Mul(y, v); axis=-2) = Mul(Concat(x, y; axis=-2), Concat(u, v; axis=-2)) "
+    "where x[*b, m, k], y[*b, n, k], u[*b, m, k], v[*b, n, k]"
+)
+
+
+def products(op, rewriter, *factors):
+    """What a join of products is said as, where that is one product of two joins."""
+    whole = op.Concat(*(op.Mul(*pair) for pair in factors), axis=-2)
+    found = [step.replacements[0][1] for step in rewriter.rewrites(whole)]
+    for new in found:
+        assert_same_values(op, [whole], [new])
+    return {new for new in found if new.operator == "Mul"}
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_like_is_joined_with_like_however_many_products_there_are_and_whatever_their_names(op, count):
+    """Each may be matched in two ways: eight of them in more than anybody tries."""
+    rewriter = Rewriter(op, RuleSet((parse_rule(PRODUCTS, op),)))
+    rows = [tensor(Var, f"x{at}", 1, 4) for at in range(count)]
+    found = products(op, rewriter, *((row, op.Erf(row)) for row in rows))
+    joined = op.Concat(*rows, axis=-2), op.Concat(*map(op.Erf, rows), axis=-2)
+    assert op.Mul(*joined) in found
+
+
+def test_products_that_share_a_factor_are_left_to_the_rules(op):
+    rewriter = Rewriter(op, RuleSet((parse_rule(PRODUCTS, op),)))
+    share = tensor(Var, "s", 4)
+    assert products(op, rewriter, *((op.Erf(tensor(Var, f"x{at}", 1, 4)), share) for at in range(8))) == set()
+
+
+def test_no_join_is_taken_apart_without_a_rule_that_says_so(op):
+    rewriter = Rewriter(op, RuleSet((parse_rule(THREE, op),)))
+    rows = [tensor(Var, f"x{at}", 1, 4) for at in range(4)]
+    assert products(op, rewriter, *((row, op.Erf(row)) for row in rows)) == set()

@@ -64,6 +64,15 @@ def test_terms_look_alike_by_operators_attributes_types_and_what_is_constant(op)
     assert likeness.number(turned[0]) != likeness.number(turned[1])
 
 
+def test_terms_are_of_one_kind_in_whatever_order_their_names_put_operands(op):
+    likeness = Likeness(op, lambda term: isinstance(term, Const))
+    rows = [tensor(Var, f"x{at}", 1, 4) for at in range(8)]
+    sums = [op.Add(op.Erf(row), op.Relu(row)) for row in rows]
+    assert len({likeness.number(one) for one in sums}) == 2
+    assert len({likeness.kind(one) for one in sums}) == 1
+    assert likeness.kind(op.Add(op.Erf(rows[0]), op.Erf(rows[1]))) != likeness.kind(sums[0])
+
+
 def test_most_rules_can_be_told_by_looks_and_those_about_one_term_at_two_places_cannot(op, compiled):
     single = [rule for rule in compiled if not rule.merges and not rule.folds]
     told = [rule for rule in single if is_told_by_looks(rule.source)]

@@ -1,4 +1,6 @@
-"""Slices go down through all that feeds nothing else, in sequences of steps."""
+"""Slices and joins go down through all that feeds nothing else, in sequences of steps."""
+
+from collections import Counter
 
 import pytest
 
@@ -6,6 +8,7 @@ from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.generate.slices import discover_slices
+from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.descent import descents
@@ -13,6 +16,7 @@ from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
+from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
 
 PARTING = "879be01366d9"
@@ -122,3 +126,96 @@ def test_a_slice_goes_on_through_the_join_of_what_is_left_of_three_parts(op, siz
     assert sequences
     for _, new in sequences:
         assert_same_values(op, [start], [new])
+
+
+ROWS = "where x[*b, m, k], y[*b, n, k]"
+STACKED = "Concat(x, y; axis=-2)"
+BOTH = "(Split({0}; axis=-2, sizes=(m, n))[0], Split({0}; axis=-2, sizes=(m, n))[1])"
+JOINS = (
+    f"Concat(MatMul(x, z), MatMul(y, z); axis=-2) = MatMul({STACKED}, z) {ROWS}, z[k, p]",
+    f"(MatMul(x, z), MatMul(y, z)) = {BOTH.format(f'MatMul({STACKED}, z)')} {ROWS}, z[k, p]",
+    f"Concat(Mul(x, u), Mul(y, v); axis=-2) = Mul({STACKED}, Concat(u, v; axis=-2)) {ROWS}, u[*b, m, k], v[*b, n, k]",
+    f"Concat(Add(x, s), Add(y, s); axis=-2) = Add({STACKED}, s) {ROWS}, s[]",
+    f"Concat(Erf(x), Erf(y); axis=-2) = Erf({STACKED}) {ROWS}",
+    f"{BOTH.format(STACKED)} = (x, y) {ROWS}",
+)
+
+
+@pytest.fixture(scope="module")
+def joins(op):
+    return RuleSet(tuple(parse_rule(text, op) for text in JOINS))
+
+
+def tower(op, x, layers):
+    """Layers with an activation of several operators, each of which has its weights from all towers."""
+    for at in range(layers):
+        wide = op.MatMul(x, tensor(Const, f"w{at}", 8, 8))
+        x = op.Mul(wide, op.Add(op.Erf(wide), tensor(Const, "one")))
+    return x
+
+
+def joined(op, rules, *outputs):
+    """What each sequence that takes a join down replaces, and with what."""
+    here, rewriter = Neighbourhood(outputs), Rewriter(op, rules)
+    merges = list(rewriter.steps(here.terms))
+    present = frozenset(here.terms)
+    return [(steps, dict(pairs)) for steps, pairs in descents(here.terms, present, here.used_by, rewriter, merges)]
+
+
+def joins_in(roots):
+    return [term for term in postorder(roots) if isinstance(term, Apply) and term.operator == "Concat"]
+
+
+def test_what_towers_compute_one_by_one_is_computed_once_from_the_last_merge_down_to_the_inputs(op, joins):
+    inputs = [tensor(Var, f"x{at}", 1, 8) for at in range(3)]
+    outputs = [tower(op, x, 2) for x in inputs]
+    sequences = joined(op, joins, *outputs)
+    assert len(sequences) < 4
+    (_, images) = sequences[-1]
+    products = [term for term in images if term.operator == "MatMul"]
+    assert len(products) == len(images) == 3
+    new = op_outputs(op, outputs, images)
+    assert [set(join.args) for join in joins_in(new)] == [set(inputs)]
+    assert sum(term.operator == "MatMul" for term in postorder(new) if isinstance(term, Apply)) == 2
+    for _, images in sequences:
+        assert_same_values(op, outputs, op_outputs(op, outputs, images))
+
+
+def op_outputs(op, outputs, images):
+    found = substitute_terms(op, tuple(outputs), images)
+    assert found is not None
+    return found
+
+
+def test_a_join_stops_where_something_else_needs_an_operand(op, joins):
+    inputs = [tensor(Var, f"x{at}", 1, 8) for at in range(2)]
+    outputs = [tower(op, x, 3) for x in inputs]
+    inner = [tower(op, x, 1) for x in inputs]
+    free, held = joined(op, joins, *outputs), joined(op, joins, *outputs, op.Relu(inner[0]))
+    assert 0 < max(len(steps) for steps, _ in held) < max(len(steps) for steps, _ in free)
+    assert any(set(join.args) == set(inner) for _, images in held for join in joins_in(images.values()))
+
+
+def test_a_join_of_the_graph_goes_down_and_what_it_has_passed_begins_no_more(op, joins):
+    x, y = (tensor(Var, name, 2, 8) for name in "xy")
+    root = op.Concat(tower(op, x, 1), tower(op, y, 1), axis=-2)
+    sequences = joined(op, joins, root)
+    assert {old for _, images in sequences for old in images} == {root}
+    (_, images) = sequences[-1]
+    assert joins_in(images.values()) == [op.Concat(x, y, axis=-2)]
+    assert_same_values(op, [root], [images[root]])
+
+
+def test_the_search_merges_all_of_several_towers(op, joins):
+    """No rule merges what two parts of one split each feed, as the factors of an activation: their join goes down."""
+    inputs = [tensor(Var, f"x{at}", 1, 8) for at in range(4)]
+    outputs = tuple(tower(op, x, 2) for x in inputs)
+    cost = FakeCost(op)
+    search = BacktrackingSearch(op, Rewriter(op, joins), cost, lambda term: True, 1.0, SearchLimits(expansions=3))
+    best = search.run(outputs).plans[0]
+    assert best.cost < 0.5 * cost.cost(outputs)
+    counted = Counter(term.operator for term in postorder(best.outputs) if isinstance(term, Apply))
+    last, before = len(inputs), 1
+    assert counted["MatMul"] == 2
+    assert counted["Mul"] == counted["Add"] == counted["Erf"] == before + last
+    assert_same_values(op, outputs, best.outputs)
