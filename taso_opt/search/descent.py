@@ -8,7 +8,7 @@ branches or towers one by one comes to compute on all of them so: the join of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from taso_opt.core.term import Apply, Item, Term
@@ -143,7 +143,7 @@ def _outermost(kind: str, term: Term) -> Iterator[Term]:
 
 
 def descents(
-    terms: Iterable[Term],
+    terms: Sequence[Term],
     present: frozenset[Term],
     used_by: Uses,
     rewriter: Rewriter,
@@ -156,13 +156,18 @@ def descents(
     for term in terms:
         if _is(SLICE, term) and not rewriter.is_constant(term):
             yield from Descent(rewriter, SLICE, ((), ((term, term),)), present, used_by).rounds()
+    passed: set[Term] = set()
+    for begun in _from_the_last(terms, joining):
+        roots = {old for old, _ in begun[1]}
+        if not roots <= passed:
+            descent = Descent(rewriter, JOIN, begun, present, used_by)
+            yield from descent.rounds()
+            passed |= descent.passed - roots
+
+
+def _from_the_last(terms: Sequence[Term], joining: Sequence[Step]) -> list[Descended]:
+    """Where joins begin to go down, those first that stand nearest to the outputs."""
+    place = {term: at for at, term in enumerate(terms)}
     begun: list[Descended] = [((), ((term, term),)) for term in terms if _is(JOIN, term)]
     begun += [((step,), step.replacements) for step in joining if step.rule.merges or step.rule.folds]
-    place = {term: at for at, term in enumerate(terms)}
-    passed: set[Term] = set()
-    for one in sorted(begun, key=lambda one: max(place.get(old, 0) for old, _ in one[1]), reverse=True):
-        if passed.issuperset(old for old, _ in one[1]):
-            continue
-        descent = Descent(rewriter, JOIN, one, present, used_by)
-        yield from descent.rounds()
-        passed |= descent.passed - {old for old, _ in one[1]}
+    return sorted(begun, key=lambda one: max(place.get(old, 0) for old, _ in one[1]), reverse=True)
