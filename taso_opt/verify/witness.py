@@ -15,7 +15,7 @@ import numpy as np
 
 from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Const, Term, Var, postorder, variables
+from taso_opt.core.term import Apply, Const, Term, Var, postorder, variables
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
 from taso_opt.semantics.conditions import broken, conditioned
@@ -112,7 +112,7 @@ def _values(
     shapes = [kind.static_shape for term in postorder(roots) for kind in builder.types(term)]
     if any(min(shape, default=1) < 1 or prod(shape) > MAX_ELEMENTS for shape in shapes):
         return None
-    scalar = is_scalar(builder, rule) or rests_on_order(builder, rule)
+    scalar = is_scalar(builder, rule) or rests_on_order(builder, rule) or _compares(builder, rule)
     arithmetic = FloatArrays() if scalar else ModularArrays()
     leaves: dict[Term, Array] = {leaf: _elements(leaf, scalar) for leaf in variables(roots)}
     values = conditioned(rule.conditions, leaves, ends=False)
@@ -123,6 +123,13 @@ def _values(
         results = evaluate_arrays(builder, arithmetic, roots, values)
     sums = tuple(_weighted(result, scalar) for result in results)
     return sums[: len(rule.source)], sums[len(rule.source) :]
+
+
+def _compares(builder: Builder, rule: Rule) -> bool:
+    """Whether an operator takes its operands in any order only because numbers have one, as a maximum does."""
+    terms = postorder((*rule.source, *rule.target))
+    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    return any(operator is not None and operator.scalar and operator.commutative for operator in operators)
 
 
 def _elements(leaf: Var | Const, scalar: bool) -> Array:
