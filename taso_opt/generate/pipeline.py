@@ -101,7 +101,7 @@ def generate(
 
 
 def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[tuple[Rule, ...], ...]:
-    """Equations of scalar functions, judged over the reals; what the standard says; what slices, means, pools pass."""
+    """Equations of scalar functions, judged over the reals; what the standard says; what slices, joins, means pass."""
     names = frozenset(selected(library, settings))
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
     bounded = discover_bounded(library, settings.max_ops, settings.seed, names)

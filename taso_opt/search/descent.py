@@ -18,7 +18,7 @@ SLICE, JOIN = "Slice", "Concat"
 
 MOST_ROUNDS = 16
 MOST_STEPS = 256
-"""How far one slice is followed; models have no longer ways from a slice to what stops it."""
+"""How far one slice or join is followed; models have no longer ways from one to what stops it."""
 
 LOOKED_INTO = 2
 """How many operators deep in what a step makes a slice or a join stands."""
@@ -64,7 +64,7 @@ class Descent:
                 yield (*self._first, *self._taken.values()), pairs
 
     def _round(self) -> None:
-        """Take every slice that can be through one operator, then through all light ones that follow."""
+        """Take all that can be through one operator, then through all light ones that follow."""
         following = list(self._open)
         while following and len(self._taken) <= MOST_STEPS:
             moved = [self._take(one) for one in following]

@@ -67,8 +67,8 @@ def underived(
     """The equations, proved or not, that given rules leave open; what follows from them needs no proof of its own."""
     others, merges = _parted(given)
     single, several = _parted(rules)
-    sums = [rule for rule in single if _adds_up(rule)]
-    pieces = [(_for_one_output(others, merges), piece) for piece in _pieces([one for one in single if one not in sums])]
+    sums, apart = ([rule for rule in single if _adds_up(rule) is adds] for adds in (True, False))
+    pieces = [(_for_one_output(others, merges), piece) for piece in _pieces(apart)]
     pieces += [(_for_sums(others, merges), piece) for piece in _pieces(sums)]
     pieces += [(_for_several([*others, *merges]), piece) for piece in _pieces(several)]
     left: set[Rule] = set()
