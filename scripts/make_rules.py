@@ -28,7 +28,7 @@ REFUTED = 1
 
 
 def main() -> int:
-    """Run `tasoopt generate` and `tasoopt verify`; exit code of the first that fails."""
+    """Run `tasoopt generate` and `tasoopt verify`, which checks the result; exit code of the first that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--max-ops", type=int, default=3, help="operators a side, all candidates [3]")
     parser.add_argument("--useful-ops", type=int, default=4, help="operators a side, useful candidates [4]")
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def make(options: argparse.Namespace, folder: Path) -> int:
-    """Make the library and the page, with drafts in a folder; only a complete library replaces the old one."""
+    """Make the library and the page, with drafts in a folder; only what passes the check replaces the old library."""
     candidates, larger, useless, first, library = (
         folder / name for name in ("candidates", "larger", "useless", "first.jsonl", "library.jsonl")
     )
@@ -54,6 +54,8 @@ def make(options: argparse.Namespace, folder: Path) -> int:
     if code == 0:
         choose(candidates, enumerated, larger, useless, options.max_ops)
         code = _verify(options, larger, said[1], "--given", str(first), "-o", str(library))
+    if code == 0:
+        code = _run("verify", "--check", str(library), "--jobs", options.jobs)
     if code != 0:
         return code
     proofs_path(library).replace(proofs_path(options.output))

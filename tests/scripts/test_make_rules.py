@@ -20,6 +20,7 @@ def test_a_small_library_is_discovered_proved_and_written_with_its_proofs(tmp_pa
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "0 refuted" in done.stderr
+    assert "rules checked, 0 failed" in done.stderr
     lines = made.read_text(encoding="utf-8").splitlines()
     assert lines and (tmp_path / "library.proofs.jsonl").is_file()
     assert "## Refuted\n\nNone." in page.read_text(encoding="utf-8")
