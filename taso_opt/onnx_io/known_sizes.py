@@ -75,14 +75,14 @@ def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -
     try:
         if node.op_type == "Div" and not (operands[0].min() >= 0 and operands[1].min() > 0):
             return None
-        found = _evaluated(node, operands, opset)
+        found = evaluated(node, operands, opset)
     except Exception as error:  # noqa: BLE001 - of a model that nobody has checked by running it, anything may be wrong
         log.info("a size is not followed: %s", error)
         return None
     return found if _is_followed(found) else None
 
 
-def _evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
+def evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
     """The result of one node by ONNX's reference implementation."""
     names = [f"x{at}" for at in range(len(operands))]
     alone = NodeProto()

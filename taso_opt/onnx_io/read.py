@@ -13,9 +13,10 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io.bindings import complete, input_bindings, learn
 from taso_opt.onnx_io.elements import type_text
-from taso_opt.onnx_io.inference import UNKNOWN_TYPE, infer_types, symbolic_skeleton
+from taso_opt.onnx_io.inference import UNKNOWN_TYPE, symbolic_skeleton
 from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.model import Model, ModelInput
+from taso_opt.onnx_io.open_sizes import symbolic_types
 from taso_opt.onnx_io.sizes import numeric_types
 from taso_opt.onnx_io.terms import TermGraph, read_terms
 from taso_opt.onnx_io.weights import collect_weights
@@ -40,7 +41,7 @@ def read_model(
     proto = load_model(path)
     weights = collect_weights(proto.graph, path.parent)
     bare = symbolic_skeleton(proto, path.parent)
-    types = infer_types(bare)
+    types = symbolic_types(bare)
     required = _required_inputs(proto)
     bindings = input_bindings({name: types.get(name, UNKNOWN_TYPE) for name in required}, dims or {}, shapes or {})
     numeric = numeric_types(bare, bindings)
