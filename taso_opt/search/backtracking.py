@@ -46,10 +46,10 @@ MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
 """At most and at least how many of the joint moves from the start are built at once, those that promise most, and how
 many operators the graphs may have together."""
 
-DESCENT_PATIENCE, DESCENT_WORK, DESCENTS_WORK = 4, 5000, 7500
+DESCENT_PATIENCE, DESCENT_WORK, DESCENTS_WORK = 4, 5000, 4000
 """After how many graphs, or how much work as patience counts it, without anything better a descent ends from such a
-graph that the search has left behind; and after how much work the last of them begins. That is more than one takes that
-finds nothing: of two RepVGG networks the second gains."""
+graph that the search has left behind; and after how much work the last of them begins. No network of the benchmark
+gains by one that begins later."""
 
 MOST_DESCENDED = 1500
 """Operators of a graph that is descended from: expanding a larger one is all the work that a descent has, and nothing
