@@ -18,7 +18,7 @@ from taso_opt.core.dims import Dim, Size, divide, product, substitute, total
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.inference import STANDARD, UNKNOWN_TYPE, infer_types
 from taso_opt.onnx_io.model import opset_of
-from taso_opt.onnx_io.size_values import FAR, SizeValues
+from taso_opt.onnx_io.size_values import FAR, SizeValues, is_never_negative
 from taso_opt.onnx_io.weights import constant_value
 from taso_opt.spec.operator import Array
 
@@ -102,7 +102,7 @@ class _OpenSizes:
                 self._meaning.setdefault(name, meaning)
 
     def _has_meaning(self, size: Dim) -> bool:
-        return isinstance(size, int) or self._stated.issuperset(size.symbols())
+        return is_never_negative(size) and (isinstance(size, int) or self._stated.issuperset(size.symbols()))
 
     def _value(self, node: NodeProto) -> Array | None:
         """What a node computes, where that is a few numbers and sizes."""
@@ -208,7 +208,7 @@ class _OpenSizes:
             return size
         if isinstance(size, int) and isinstance(end, int):
             return min(size, max(end + size, 0) if end < 0 else end)
-        if isinstance(size, int) and size > 0:
+        if isinstance(size, int) and size > 0 and is_never_negative(end):
             self._less[result] = end
         return None
 

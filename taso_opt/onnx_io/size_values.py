@@ -92,15 +92,18 @@ class SizeValues:
         return value.dtype.kind == "i" and any(map(self._is_token, map(int, value.reshape(-1))))
 
 
+def is_never_negative(size: Dim) -> bool:
+    """Whether a size is none below zero, whatever its symbols stand for."""
+    return size >= 0 if isinstance(size, int) else all(factor > 0 for _, factor in size.terms)
+
+
 def _equal(one: Dim, other: Dim) -> bool | None:
-    """Whether two sizes are one, None where that depends on symbols, which stand for nothing below zero."""
+    """Whether two sizes are one, None where that depends on symbols."""
     difference = one - other
     if isinstance(difference, int):
         return difference == 0
-    factors = [factor for _, factor in difference.terms]
-    apart = dict(difference.terms).get((), 0)
-    same_sign = all(factor > 0 for factor in factors) or all(factor < 0 for factor in factors)
-    return False if apart and same_sign else None
+    apart = is_never_negative(difference - 1) or is_never_negative(-1 - difference)
+    return False if apart else None
 
 
 COMBINING: Mapping[str, Callable[[Dim, Dim], Any]] = {
