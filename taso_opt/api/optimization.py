@@ -159,12 +159,19 @@ def _searched(
 
 
 def _rests_on_noise(job: Job, found: SearchResult, latency: CostModel, clock: Clock) -> bool:
-    """Whether much of the best plan's gain goes when its costs are measured again, and a new search has time."""
+    """Whether what was found looks otherwise when its costs are measured again, and a new search has time.
+
+    Much of the best plan's gain may go; or, where none gains, the runner-up may come to gain.
+    """
     if found.stopped_by in ("interrupt", "budget") or clock.is_past(job.budget):
         return False
-    outputs, best = job.model.graph.outputs, found.plans[0].outputs
-    moved, cost = latency.measure_again(outputs, best), latency.cost(outputs)
-    return moved > max(NOISE_SHARE * cost, DOUBTFUL * (cost - latency.cost(best)))
+    plan = found.plans[0] if found.plans[0].steps else found.runner_up
+    if plan is None:
+        return False
+    outputs = job.model.graph.outputs
+    moved, cost = latency.measure_again(outputs, plan.outputs), latency.cost(outputs)
+    gain = cost - latency.cost(plan.outputs)
+    return moved > max(NOISE_SHARE * cost, DOUBTFUL * gain) and (gain > 0 or plan is not found.runner_up)
 
 
 def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:

@@ -95,6 +95,7 @@ class BacktrackingSearch:
         self._seen: set[tuple[Term, ...]] = set()
         self._expanded: set[tuple[Term, ...]] = set()
         self._first_steps: list[Plan] = []
+        self._strides: list[Plan] = []
         self._prices, self._trials = Prices(cost), Trials()
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
@@ -128,7 +129,9 @@ class BacktrackingSearch:
             patience.interrupt()
         end = SearchPoint(patience.seconds, len(self._seen), patience.expanded, kept.best.cost)
         points = history.ended(end)
-        return SearchResult(kept.plans(), end.explored, end.expanded, end.seconds, patience.reason, points)
+        losing = (plan for plan in (*self._strides, *self._first_steps) if plan.cost >= original.cost)
+        runner_up = min(losing, key=lambda plan: plan.cost, default=None)
+        return SearchResult(kept.plans(), end.explored, end.expanded, end.seconds, patience.reason, points, runner_up)
 
     def _settled(self, original: Plan, expired: Expired) -> Plan:
         """The graph with all that costs nothing and leaves fewer operators done everywhere, as the runtime does it too.
@@ -154,7 +157,10 @@ class BacktrackingSearch:
         """
         move = None if expired() else rising_move(self._neighbourhood(plan), self._rewriter, self._prices.of)
         raised = None if move is None else self._built(plan, move)
-        return plan if raised is None or self._is_ruled_out(raised.cost, plan) else raised
+        if raised is None:
+            return plan
+        self._strides.append(raised)
+        return plan if self._is_ruled_out(raised.cost, plan) else raised
 
     def _chained(self, plans: Sequence[Plan], expired: Expired) -> Plan:
         """A graph with the cells of each recurrence as one operator over all elements, as far as that gains.
@@ -166,7 +172,10 @@ class BacktrackingSearch:
             for _ in range(MOST_CHAINED):
                 move = chaining_move(self._neighbourhood(best), self._rewriter, self._prices.of, expired)
                 chained = None if move is None else self._built(best, move)
-                if chained is None or chained.cost >= best.cost:
+                if chained is None:
+                    break
+                self._strides.append(chained)
+                if chained.cost >= best.cost:
                     break
                 best = chained
             if best is not plan:

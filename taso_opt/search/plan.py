@@ -53,7 +53,9 @@ class SearchPoint:
 class SearchResult:
     """The cheapest plan for each number of rules, cheapest first, the original graph last, and how the search went.
 
-    `history` has one point for each improvement, the first for the original graph, the last for the end.
+    `history` has one point for each improvement, the first for the original graph, the last for the end. The
+    `runner_up` is the cheapest of the graphs that a search makes in one long stride and that cost no less than the
+    original.
     """
 
     plans: tuple[Plan, ...]
@@ -62,6 +64,7 @@ class SearchResult:
     seconds: float
     stopped_by: str
     history: tuple[SearchPoint, ...] = ()
+    runner_up: Plan | None = None
 
     def __iter__(self) -> Iterator[Plan]:
         return iter(self.plans)

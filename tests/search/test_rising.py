@@ -164,6 +164,14 @@ def test_a_search_begins_with_images_unless_these_lose_by_far(op, rewriter, imag
     assert ranks(op, start.outputs) == expected
 
 
+@pytest.mark.parametrize(("image", "rank"), [(0.5, None), (1.02, 4), (1.2, 4)])
+def test_images_that_gain_nothing_are_the_runner_up_whether_they_lose_by_far_or_not(op, rewriter, image, rank):
+    root = conv(op, op.Relu(conv(op, tensor(Var, "x", 1, 6, 20), "one", 8)), "two", 4)
+    search = BacktrackingSearch(op, rewriter, OfEqualWork(op, 1.0, image), lambda term: True, 1.05, SearchLimits())
+    runner_up = search.run((root,)).runner_up
+    assert (None if runner_up is None else ranks(op, runner_up.outputs)) == (None if rank is None else {rank})
+
+
 def test_no_line_rises_when_the_time_is_over(op, rewriter):
     root = conv(op, op.Relu(conv(op, tensor(Var, "x", 1, 6, 20), "one", 8)), "two", 4)
     search = BacktrackingSearch(op, rewriter, ByRank(op, 2.0, 1.0), lambda term: True, 1.05, SearchLimits(budget=0.0))
