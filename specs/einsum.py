@@ -1,4 +1,4 @@
-"""ONNX Einsum of two tensors is read as the matrix product that it is, between transposes and reshapes."""
+"""ONNX Einsum of two tensors is read as a matrix product between transposes and reshapes, of one as a sum."""
 
 import re
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from taso_opt.spec import Spelling
 from taso_opt.spec.axes import moved_axes
 
 EQUATION = re.compile(r"(\w*),(\w*)->(\w*)")
+OF_ONE = re.compile(r"(\w+)->(\w*)")
 
 
 class Letters(NamedTuple):
@@ -20,9 +21,14 @@ class Letters(NamedTuple):
 
 
 def read(op, node):
-    """A node whose letters each stand for one of these; sums of one operand and diagonals leave it opaque."""
-    found = EQUATION.fullmatch(node.attribute("equation", "").replace(" ", ""))
-    if found is None or None in node.types:
+    """A node whose letters each stand for one of these; diagonals and sums of one of two operands leave it opaque."""
+    equation = node.attribute("equation", "").replace(" ", "")
+    if None in node.types:
+        return None
+    alone, found = OF_ONE.fullmatch(equation), EQUATION.fullmatch(equation)
+    if alone is not None:
+        return _summed(op, node, *alone.groups())
+    if found is None:
         return None
     first, second, result = found.groups()
     letters, sizes = _letters(first, second, result), _sizes((first, second), node.types)
@@ -33,6 +39,17 @@ def read(op, node):
     y = _with_axes(op, node.inputs[1], second, sizes, (*batches, summed, columns))
     whole = _shaped(op, op.MatMul(x, y), sizes, batches + rows + columns)
     return _ordered(op, whole, batches + rows + columns, result)
+
+
+def _summed(op, node, letters, result):
+    """One tensor with axes in another order and sums over those that the result lacks; None for diagonals."""
+    gone, sizes = [one for one in letters if one not in result], _sizes((letters,), node.types)
+    if sizes is None or sorted(letters) != sorted((*result, *gone)):
+        return None
+    ordered = _ordered(op, node.inputs[0], letters, result + "".join(gone))
+    if not gone:
+        return ordered
+    return _shaped(op, op.ReduceSum(ordered, axes=tuple(range(-len(gone), 0))), sizes, result)
 
 
 def _letters(first, second, result):

@@ -1,18 +1,14 @@
 """x above zero, alpha (exp(x) - 1) below."""
 
-from fractions import Fraction
-
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import by_sign, fraction, negated, positive, ratio
-from taso_opt.spec.transcendental import EXP
+from taso_opt.spec.piecewise import by_sign, fraction, ratio
+from taso_opt.spec.transcendental import elu as _elu
 
 
 def evaluate(xp, x, alpha):
-    below = negated(xp, positive(xp, negated(xp, x)))
-    tail = xp.subtract(xp.apply(EXP, below), xp.constant(Fraction(1)))
-    return xp.add(positive(xp, x), xp.scale(tail, fraction(alpha)))
+    return _elu(xp, x, fraction(alpha))
 
 
 def read(op, node):

@@ -10,7 +10,9 @@ from taso_opt.cost.units import SHAPES, Unit, UnitFinder
 from taso_opt.cost.work import term_multiplications, type_bytes
 from taso_opt.spec.builder import OPAQUE, Builder
 
-MOVES = SHAPES | {"Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Slice", "Split", "Transpose"}
+MOVES = SHAPES | {
+    *("Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Slice", "SpaceToDepth", "Split", "Transpose")
+}
 """Operators that move data and compute nothing."""
 
 WINDOWS = frozenset({"AveragePool", "MaxPool"})

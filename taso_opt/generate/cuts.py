@@ -72,6 +72,12 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "Gelu": tuple(f"{x}; {rest}" for x in LARGEST for rest in ("", "; ")),
     "GlobalAveragePool": ("@ c h w", "m @ h w"),
     "GlobalMaxPool": ("@ c h w", "m @ h w"),
+    "InstanceNormalization": tuple(
+        f"{x}; {rest}"
+        for c, images in (("c", ("@ c h w", "@ c w")), ("@", ("m @ h w", "m @ w")))
+        for x in images
+        for rest in ("", f"; {c}; {c}")
+    ),
     "LayerNormalization": tuple(
         f"{x}; {rest}" for x in LARGEST[1:] for rest in ("", "; t1", "; t1; t1")
     ),
@@ -109,6 +115,10 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(_full(2, at), {"strides": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
     elif name == "DepthToSpace":
         yield Cut(_schemes("@ k*k*c h w"), {"block": symbol("k")})
+    elif name == "SpaceToDepth":
+        yield Cut(_schemes("@ c h*k w*k"), {"block": symbol("k")})
+    elif name == "GroupNormalization":
+        yield from (Cut(_schemes(f"@ g*c {pixels}; g*c; g*c; "), {"groups": G}) for pixels in ("w", "h w"))
     elif name == "Expand":
         yield from (Cut(_schemes(scheme), {"shape": _attribute(shape)}) for scheme, shape in EXPANDED.items())
     elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):

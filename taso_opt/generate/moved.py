@@ -27,7 +27,7 @@ from taso_opt.spec.text import format_rule
 SIZES = (symbol("u"), symbol("v"))
 """What is joined along the cut axis."""
 
-COMPARISONS = frozenset({"Less", "LessOrEqual"})
+COMPARISONS = frozenset({"IsNaN", "Less", "LessOrEqual"})
 """What they give is read by choices between two tensors alone, which other rules replace."""
 
 MOVEMENTS: tuple[tuple[str, str, Mapping[str, Attribute]], ...] = (

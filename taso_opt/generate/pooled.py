@@ -78,7 +78,8 @@ def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:
                 target = builder.apply(operator.name, (pooled, *others), choice.attributes)
             except TypeMismatch:
                 continue
-            yield Rule((source,), (target,))
+            if builder.type(image) == x.type:
+                yield Rule((source,), (target,))
 
 
 def _holding(rules: Iterator[Rule], builder: Builder, seed: int) -> Iterator[Rule]:

@@ -71,6 +71,7 @@ def _along_one_axis(builder: Builder) -> Iterator[Rule]:
     """Slices of what is joined, split or sliced along the same axis."""
     for axis in CONCAT_AXES:
         yield from _of_join(builder, axis)
+        yield _of_guard(builder, axis)
         yield from _of_slice(builder, axis)
         yield from _of_everything(builder, axis)
         yield from _of_neighbours(builder, axis)
@@ -93,6 +94,16 @@ def _of_join(builder: Builder, axis: int) -> Iterator[Rule]:
         ]
         target = builder.apply("Concat", parts, {"axis": axis}) if len(parts) > 1 else parts[0]
         yield Rule((_range(builder, joined, axis, names, start, stop),), (target,))
+
+
+def _of_guard(builder: Builder, axis: int) -> Rule:
+    """A slice of a tensor in which a number stands for what is none, as exporters write it behind a softmax."""
+
+    def guarded(term: Term) -> Term:
+        return builder.apply("Where", (builder.apply("IsNaN", (term,), {}), number, term), {})
+
+    x, number = _variable("x0", axis, total(SIZES)), Var("x1", parse_scheme(""))
+    return Rule((_range(builder, guarded(x), axis, SIZES, 1, 2),), (guarded(_range(builder, x, axis, SIZES, 1, 2)),))
 
 
 def _of_slice(builder: Builder, axis: int) -> Iterator[Rule]:

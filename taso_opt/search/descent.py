@@ -91,23 +91,30 @@ class Descent:
         del self._open[one]
         self._taken[one] = step
         self.passed |= {*operands, one}
-        self._note(step.replacements[0][1])
+        needed = self._note(step.replacements[0][1])
+        inside = {child for operand in operands for child in operand.children} - needed
+        self.passed |= {child for child in inside if self._used_by(child, self.passed)}
         return True
 
-    def _note(self, new: Term) -> None:
-        """Note which slices or joins there are in what a step has made."""
-        stack = [new]
+    def _note(self, new: Term) -> set[Term]:
+        """Note which slices or joins there are in what a step has made; the terms of the graph that it stands on."""
+        stack, needed = [new], set[Term]()
         while stack:
             term = stack.pop()
-            if term in self._present or self._rewriter.is_constant(term):
+            if term in self._present:
+                needed.add(term)
+                continue
+            if self._rewriter.is_constant(term):
                 continue
             if _is(self._kind, term):
                 assert isinstance(term, Apply)
                 if term not in self._taken:
                     self._open[term] = None
                 self.passed.add(term)
+                needed.update(term.children)
             else:
                 stack.extend(term.children)
+        return needed
 
     def _goes_down(self, step: Step) -> bool:
         """Whether a step leaves the slice or join nearer to the inputs; two of them in another order are as far."""

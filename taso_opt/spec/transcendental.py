@@ -63,3 +63,10 @@ def softplus(xp: ArrayModule, x: Array) -> Array:
     magnitude = xp.add(positive(xp, x), positive(xp, negated(xp, x)))
     tail = xp.apply(LOG, xp.add(xp.apply(EXP, negated(xp, magnitude)), xp.constant(Fraction(1))))
     return xp.add(positive(xp, x), tail)
+
+
+def elu(xp: ArrayModule, x: Array, alpha: Fraction) -> Array:
+    """X above zero, alpha (exp(x) - 1) below, where no exponential is above 1."""
+    below = negated(xp, positive(xp, negated(xp, x)))
+    tail = xp.subtract(xp.apply(EXP, below), xp.constant(Fraction(1)))
+    return xp.add(positive(xp, x), xp.scale(tail, alpha))

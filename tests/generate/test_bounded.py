@@ -61,7 +61,7 @@ def test_what_passes_a_pooling_is_found(pooled, text):
 def test_all_are_proved_and_no_condition_is_stronger_than_needed(bounded, pooled):
     builder = LIBRARY.builder()
     unproved = [rule for rule in (*bounded, *pooled) if not holds_under_conditions(builder, rule)]
-    assert [format_rule(rule).partition("(")[2][:8] for rule in unproved] == ["Softplus"]
+    assert [format_rule(rule).partition("(")[2][:8] for rule in unproved] == ["Softplus", "Softsign"]
     assert all(weakest(builder, rule) == rule for rule in (*bounded, *pooled) if rule.conditions)
     assert 20 <= len(bounded) <= 60 and 20 <= len(pooled) <= 60
 

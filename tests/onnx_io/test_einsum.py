@@ -22,6 +22,11 @@ PRODUCTS = {
     "bnd,bnd->b": ["MatMul", "Reshape", "Reshape", "Reshape"],
     "nmd,mnd->d": ["MatMul", "Reshape", "Reshape", "Reshape", "Transpose", "Transpose"],
     "d,d->": ["MatMul", "Reshape", "Reshape", "Reshape"],
+    "nd->dn": ["Transpose"],
+    "bnhd->bhnd": ["Transpose"],
+    "nd->n": ["ReduceSum", "Reshape"],
+    "bnd->d": ["ReduceSum", "Reshape", "Transpose"],
+    "nd->": ["ReduceSum", "Reshape"],
 }
 OTHERS = (
     "bd,be->bde",  # nothing is summed
@@ -29,7 +34,9 @@ OTHERS = (
     "nn,nd->nd",  # a diagonal
     "nd,de->nee",
     "nd,de",
-    "nd->dn",
+    "nn->n",
+    "nd->nd2",
+    "nd->nn",
     "nd,de,em->nm",
     "...d,de->...e",
 )

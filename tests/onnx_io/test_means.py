@@ -1,8 +1,12 @@
-"""Means and sums that drop their axes are those that keep them, reshaped."""
+"""Means and sums that drop their axes are those that keep them, reshaped; a mean of tensors is a sum and a product."""
 
+import numpy as np
 import pytest
 
+from taso_opt.core.term import Apply, postorder
 from taso_opt.onnx_io import write_model
+from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.evaluate import evaluate_arrays
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -65,3 +69,13 @@ def test_a_mean_over_all_pixels_is_read_and_stays_the_node_it_is(read):
     assert output.operator == "GlobalAveragePool"
     assert model.builder.type(output).shape == (2, 3, 1, 1)
     assert write_model(model, model.graph).SerializeToString() == model.path.read_bytes()
+
+
+def test_a_mean_of_tensors_is_read_as_their_sum_times_a_share(read, run):
+    model = read(HEAD + "g (float[2,3] x, float[3] y) => (float z) { z = Mean(x, y, x) }")
+    (output,) = model.graph.outputs
+    assert [term.operator for term in postorder([output]) if isinstance(term, Apply)] == ["Add", "Add", "Mul"]
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(3, np.float32)
+    leaves = {leaf: value.astype(np.float64) for leaf, value in zip(model.graph.inputs, (x, y), strict=True)}
+    (mine,) = evaluate_arrays(model.builder, FloatArrays(), [output], leaves)
+    np.testing.assert_allclose(run(model.proto, {"x": x, "y": y})["z"], mine, rtol=1e-6)

@@ -11,6 +11,7 @@ from taso_opt.onnx_io import read_model, standalone_model, write_model
 from taso_opt.spec import load_specs
 
 HEADS = "float[1,2,5,4] q, float[1,2,7,4] k, float[1,2,7,3] v"
+GROUPED = "float[2,6,5] x, float[6] s, float[6] b"
 MASKED = HEADS + ", float[5,7] mask"
 
 
@@ -23,6 +24,7 @@ def model(opset, inputs, output, node):
     [
         (20, "float[3,4] x", "[3,4]", "Gelu(x)", 2),
         (20, "float[3,4] x", "[3,4]", 'Gelu<approximate = "tanh">(x)', 3),
+        (21, GROUPED, "[2,6,5]", "GroupNormalization<num_groups = 3>(x, s, b)", 4),
         (23, "float[3,4] x, float[4] w", "[3,4]", "RMSNormalization<axis = -1>(x, w)", 3),
         (23, HEADS, "[1,2,5,3]", "Attention(q, k, v)", 4),
         (23, HEADS, "[1,2,5,3]", "Attention<scale = 0.25>(q, k, v)", 4),

@@ -31,7 +31,7 @@ def op():
 @pytest.fixture(scope="module")
 def rules():
     library = load_specs()
-    names = {"Slice", "MatMul", "Add", "Mul", "Erf", "Relu", "Concat", "ReduceMean", "Sub"}
+    names = {"Slice", "MatMul", "Add", "Mul", "Erf", "Relu", "Concat", "ReduceMean", "Sub", "Softmax", "Where", "IsNaN"}
     return RuleSet(discover_slices(library, 0, frozenset(names)))
 
 
@@ -69,6 +69,15 @@ def test_a_slice_reaches_the_input_through_two_residual_layers(op, rules):
     assert [cut.args for cut in slices([last])] == [(x,)]
     for _, new in sequences:
         assert_same_values(op, [root], [new])
+
+
+def test_a_slice_passes_what_stands_for_no_number_behind_a_softmax(op, rules):
+    scores, values = tensor(Var, "s", 2, 6, 7), tensor(Var, "v", 2, 7, 8)
+    shares = op.Softmax(op.Mul(scores, tensor(Const, "scale")), axis=-1)
+    root = first_row(op, op.MatMul(op.Where(op.IsNaN(shares), tensor(Const, "zero"), shares), values))
+    (*_, (_, last)) = found(op, rules, root)
+    assert [cut.args for cut in slices([last])] == [(scores,)]
+    assert_same_values(op, [root], [last])
 
 
 def test_a_slice_stops_where_something_else_needs_the_whole(op, rules):

@@ -33,7 +33,9 @@ from taso_opt.spec.rule_file import read_rules
 OPSETS = (9, 11, 13, 17, 18, 20, 23)
 FIRST_OPSET = {
     "Attention": 23,
+    "Celu": 12,
     "Gelu": 20,
+    "GroupNormalization": 21,
     "HardSwish": 14,
     "LayerNormalization": 17,
     "LessOrEqual": 12,
@@ -42,9 +44,15 @@ FIRST_OPSET = {
     "Softmax": 13,
     "Subsample": 10,
 }
-FAULTY_REFERENCE = {"BatchNormalization": 13, "GlobalMaxPool": max(OPSETS), "LRN": max(OPSETS)}
+FAULTY_REFERENCE = {
+    "BatchNormalization": 13,
+    "GlobalMaxPool": max(OPSETS),
+    "LRN": max(OPSETS),
+    "Softsign": max(OPSETS),
+}
 """Operators that ONNX's reference gets wrong up to some opset: its LRN walks through as many channels as the batch has
-images, it takes early batch normalizations to be in training, and of lines its global pool loses the channels."""
+images, it takes early batch normalizations to be in training, of lines its global pool loses the channels, and its
+Softsign knows no single numbers."""
 
 UNKNOWN_TO_REFERENCE = (("RNN", ("activation", "Relu")),)
 """Attributes of operators that ONNX's reference does not know."""
@@ -52,6 +60,8 @@ UNKNOWN_TO_REFERENCE = (("RNN", ("activation", "Relu")),)
 NUMBERS = {
     "Attention": (3,),
     "BatchNormalization": (5,),
+    "GroupNormalization": (3,),
+    "InstanceNormalization": (1,),
     "LRN": (1, 2),
     "LayerNormalization": (1,),
     "RMSNormalization": (1,),
@@ -195,7 +205,8 @@ BEYOND = (
         for low, high in (((), (1, 2)), ((-1, 3), ()), ((-2, 1), (2, 1)))
     ),
     *(("LeakyRelu", ((3, 4),), {"alpha": alpha}) for alpha in ((0, 1), (1, 1), (3, 2), (-1, 2))),
-    *(("Elu", ((3, 4),), {"alpha": alpha}) for alpha in ((1, 2), (2, 1))),
+    *((name, ((3, 4),), {"alpha": alpha}) for name in ("Celu", "Elu") for alpha in ((1, 2), (2, 1))),
+    ("Selu", ((3, 4),), {"alpha": (3, 2), "gamma": (2, 3)}),
     *(("HardSigmoid", ((3, 4),), {"alpha": alpha, "beta": (1, 3)}) for alpha in ((1, 5), (1, 1), (2, 1))),
     *((name, ((3, 1, 4), (5, 1)), {}) for name in ("Add", "Sub", "Mul", "Div", "Max", "Min")),
     *((name, ((4,), (2, 3, 4)), {}) for name in ("Add", "Sub", "Mul", "Div", "Max", "Min")),
@@ -247,6 +258,15 @@ def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_comput
             for value, other in zip(mine, theirs, strict=True):
                 says = f"{source}, opset {opset}: {term!r}"
                 np.testing.assert_allclose(other, value, **_rounded(value), err_msg=says)
+
+
+def test_what_is_no_number_is_told_as_the_runtime_tells_it(library):
+    op = library.builder()
+    x = Var("x", TensorType("float32", (4,)))
+    values = np.array([np.nan, np.inf, -np.inf, 0], np.float32)
+    model = standalone_model(op, [op.IsNaN(x)], [x], opset=17, ir_version=8)
+    (mine,) = evaluate_arrays(op, FloatArrays(), [op.IsNaN(x)], {x: values.astype(np.float64)})
+    assert mine.tolist() == run(model, {"i0": values})[0].tolist() == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("name", WRITTEN)

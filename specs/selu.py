@@ -1,0 +1,32 @@
+"""gamma times x above zero and gamma times alpha (exp(x) - 1) below, with the constants of ONNX."""
+
+from taso_opt.core.literal import literal
+from taso_opt.spec import OnnxCall, Spelling, definition
+from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.transcendental import elu
+
+ALPHA, GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+USUAL = {"alpha": ratio(ALPHA), "gamma": ratio(GAMMA)}
+
+
+def evaluate(xp, x, alpha, gamma):
+    return xp.scale(elu(xp, x, fraction(alpha)), fraction(gamma))
+
+
+def read(op, node):
+    alpha, gamma = node.attribute("alpha", ALPHA), node.attribute("gamma", GAMMA)
+    return op.Selu(node.inputs[0], alpha=ratio(alpha), gamma=ratio(gamma))
+
+
+def write(term, context):
+    return OnnxCall("Selu", term.args, {name: float(fraction(value)) for name, value in term.attributes})
+
+
+OPERATOR = scalar_operator("Selu", evaluate, spelling=Spelling(("Selu",), read, write), choices=(USUAL,))
+
+
+@definition(respelled=False)
+def selu(op, x: "*a"):
+    elu_ = op.Elu(x, alpha=USUAL["alpha"])
+    return op.Selu(x, **USUAL), op.Mul(elu_, literal(fraction(USUAL["gamma"])))
