@@ -13,7 +13,7 @@ from itertools import product
 from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Term, Var
-from taso_opt.core.types import parse_scheme
+from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.canonical import VARIABLES, canonical
 from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.cuts import CUT, WHOLE, Cut, cuts, parameters
@@ -26,9 +26,6 @@ from taso_opt.spec.text import format_rule
 
 SIZES = (symbol("u"), symbol("v"))
 """What is joined along the cut axis."""
-
-COMPARISONS = frozenset({"IsNaN", "Less", "LessOrEqual"})
-"""What they give is read by choices between two tensors alone, which other rules replace."""
 
 MOVEMENTS: tuple[tuple[str, str, Mapping[str, Attribute]], ...] = (
     ("Transpose", "*b m n", {"perm": SWAP}),
@@ -45,14 +42,19 @@ def discover_moved(library: SpecLibrary, seed: int, operators: frozenset[str]) -
     for name in sorted(operators):
         for rule in _candidates(builder, library.operators[name]):
             named = operators_of(rule) <= operators and len(rule.variables) <= len(VARIABLES)
-            if named and holds_in_floats(rule, builder, seed, INSTANCES):
+            if named and _gives_numbers(rule, builder) and holds_in_floats(rule, builder, seed, INSTANCES):
                 general = canonical(rule, builder)
                 found[format_rule(general)] = general
     return tuple(found[text] for text in sorted(found))
 
 
+def _gives_numbers(rule: Rule, builder: Builder) -> bool:
+    """What is true or false is read by choices between two tensors alone, which other rules replace."""
+    return all(builder.type(root).dtype == REAL for root in rule.source)
+
+
 def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:
-    if operator.is_enumerated or not operator.arithmetic or operator.name in COMPARISONS:
+    if operator.is_enumerated or not operator.arithmetic:
         return
     for cut in cuts(operator):
         yield from _joined(builder, operator, cut)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 from onnx import NodeProto, helper
@@ -20,6 +21,8 @@ from taso_opt.core.types import TensorType
 from taso_opt.spec.operator import Array
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 ASKING = frozenset({"Shape", "Size"})
 """The operators that tell sizes."""
@@ -58,8 +61,13 @@ def asked_size(node: NodeProto, kind: TensorType) -> Array | None:
         return None
     if node.op_type == "Size":
         return None if NO_NUMBER in sizes else np.array(prod(sizes), np.int64)
+    return np.array(chosen_sizes(node, sizes), np.int64)
+
+
+def chosen_sizes(node: NodeProto, sizes: Sequence[T]) -> Sequence[T]:
+    """Which of the sizes of its operand a Shape node gives."""
     bounds = {attribute.name: attribute.i for attribute in node.attribute}
-    return np.array(sizes[bounds.get("start", 0) : bounds.get("end", len(sizes))], np.int64)
+    return sizes[bounds.get("start", 0) : bounds.get("end", len(sizes))]
 
 
 def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -> Array | None:

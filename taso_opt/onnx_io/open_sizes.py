@@ -17,6 +17,7 @@ from onnx import ModelProto, NodeProto, numpy_helper
 from taso_opt.core.dims import Dim, Size, divide, product, substitute, total
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.inference import STANDARD, UNKNOWN_TYPE, infer_types
+from taso_opt.onnx_io.known_sizes import chosen_sizes
 from taso_opt.onnx_io.model import opset_of
 from taso_opt.onnx_io.size_values import FAR, SizeValues, is_never_negative
 from taso_opt.onnx_io.weights import constant_value
@@ -113,9 +114,7 @@ class _OpenSizes:
             return numpy_helper.to_array(stated)
         if node.op_type == "Shape":
             kind = self._type(node.input[0])
-            bounds = {attribute.name: attribute.i for attribute in node.attribute}
-            kept = kind.shape[bounds.get("start", 0) : bounds.get("end", kind.rank)]
-            return None if kind == UNKNOWN_TYPE else self._sizes.array(kept)
+            return None if kind == UNKNOWN_TYPE else self._sizes.array(chosen_sizes(node, kind.shape))
         operands = [self._values.get(name) for name in node.input if name]
         known = [value for value in operands if value is not None]
         return self._sizes.computed(node, known) if known and len(known) == len(operands) else None

@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
+from asked_sizes import ASKED, HEAD, PLACES, B, N
 from taso_opt.core.dims import bind, symbol
 from taso_opt.core.graph import Graph
 from taso_opt.core.term import Apply, postorder
 from taso_opt.onnx_io import spellable, write_model
 from taso_opt.spec import OPAQUE
 
-HEAD = '<ir_version: 8, opset_import: ["" : 17]> '
-SIZES = (
-    "s = Shape(x)  b = Gather(s, zero)  n = Gather(s, one)  b1 = Unsqueeze(b, first)  n1 = Unsqueeze(n, first)  "
-    "target = Concat <axis = 0> ({})  {} = Reshape(r, target)"
-)
-KNOWN = "int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] rest = {-1}, int64[1] heads = {4}"
-B, N = symbol("b"), symbol("n")
+SIZES = ASKED + "target = Concat <axis = 0> ({})  {} = Reshape(r, target)"
+KNOWN = PLACES + ", int64[1] heads = {4}"
 
 
 def reshaped(target, behind="y"):

@@ -6,24 +6,19 @@ import pytest
 from onnx import parser
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
-from taso_opt.core.dims import bind, symbol
+from asked_sizes import ASKED, HEAD, PLACES, B, N
+from taso_opt.core.dims import bind
 from taso_opt.core.term import Apply, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.inference import infer_types, symbolic_skeleton
 from taso_opt.onnx_io.open_sizes import symbolic_types
 
-HEAD = '<ir_version: 8, opset_import: ["" : 17]> '
-KNOWN = (
-    "int64 zero = {0}, int64 one = {1}, int64 two = {2}, int64[1] first = {0}, int64[1] second = {1}, "
-    "int64[1] rest = {-1}, int64[1] all = {9223372036854775807}, int64[1] four = {4}"
-)
-SIZES = "s = Shape(x)  b = Gather(s, zero)  n = Gather(s, one)  b1 = Unsqueeze(b, first)  n1 = Unsqueeze(n, first)  "
-B, N = symbol("b"), symbol("n")
+KNOWN = PLACES + ", int64 two = {2}, int64[1] second = {1}, int64[1] all = {9223372036854775807}, int64[1] four = {4}"
 
 
 def model(nodes, inputs="", known=""):
     """A model with an input [b, n, 8] of which nodes take the sizes."""
-    return parser.parse_model(HEAD + f"g (float[b,n,8] x{inputs}) => (float y) <{KNOWN}{known}> {{ {SIZES} {nodes} }}")
+    return parser.parse_model(HEAD + f"g (float[b,n,8] x{inputs}) => (float y) <{KNOWN}{known}> {{ {ASKED} {nodes} }}")
 
 
 def types_of(proto, tmp_path):
@@ -75,12 +70,12 @@ def test_what_a_run_computes_from_sizes_is_known_before(tmp_path, nodes, shape):
 
 
 POSITIONS = "p = Slice(places, first, n1, second)  e = Gather(table, p)  y = Add({})"
-PLACES = ", int64[1,6] places = {0, 1, 2, 3, 4, 5}"
+TABLE = ", int64[1,6] places = {0, 1, 2, 3, 4, 5}"
 
 
 @pytest.mark.parametrize("operands", ["x, e", "e, x"])
 def test_positions_cut_to_the_length_of_the_input_do_not_hide_it(tmp_path, operands):
-    proto = model(POSITIONS.format(operands), inputs=", float[6,8] table", known=PLACES)
+    proto = model(POSITIONS.format(operands), inputs=", float[6,8] table", known=TABLE)
     assert types_of(proto, tmp_path)["y"] == TensorType("float32", (B, N, 8))
     table = np.ones((6, 8), np.float32)
     for n in (1, 4, 6):
@@ -90,7 +85,7 @@ def test_positions_cut_to_the_length_of_the_input_do_not_hide_it(tmp_path, opera
 
 
 def test_positions_alone_may_be_fewer_than_the_input_has(tmp_path):
-    proto = model("p = Slice(places, first, n1, second)  y = Cast <to = 1> (p)", known=PLACES)
+    proto = model("p = Slice(places, first, n1, second)  y = Cast <to = 1> (p)", known=TABLE)
     (rows, columns) = types_of(proto, tmp_path)["y"].shape
     assert rows == 1
     assert columns not in (N, 6)
@@ -138,8 +133,8 @@ def test_products_behind_embeddings_are_read_with_the_sizes_of_the_input(read):
     nodes = (
         POSITIONS.format("x, e") + "  q = MatMul(y, w)  t = Concat <axis = 0> (b1, n1, four, rest)  h = Reshape(q, t)"
     )
-    head = f"g (float[b,n,8] x) => (float h) <{KNOWN}{PLACES}> "
-    found = read(HEAD + head + f"{{ {SIZES} {nodes} }}", weights={"table": (6, 8), "w": (8, 8)})
+    head = f"g (float[b,n,8] x) => (float h) <{KNOWN}{TABLE}> "
+    found = read(HEAD + head + f"{{ {ASKED} {nodes} }}", weights={"table": (6, 8), "w": (8, 8)})
     (output,) = found.graph.outputs
     operators = [term.operator for term in postorder([output]) if isinstance(term, Apply)]
     assert operators[-2:] == ["MatMul", "Reshape"]
