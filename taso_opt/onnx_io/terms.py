@@ -184,8 +184,8 @@ class _Reader:
         return plain and self._opset >= OLDEST_OPSET and not bodies(node)
 
     def _alias(self, node: NodeProto) -> Term | None:
-        """The operand itself where a node passes it on: Identity, and Dropout outside training."""
-        if node.op_type == "Identity":
+        """The operand itself where a node passes it on: Identity, Dropout outside training, Cast to the type it has."""
+        if node.op_type == "Identity" or (node.op_type == "Cast" and self._keeps_type(node)):
             return self.result.values[node.input[0]]
         if node.op_type != "Dropout" or self._uses_mask(node):
             return None
@@ -195,6 +195,11 @@ class _Reader:
             if flag is None or flag.any():
                 return None
         return self.result.values[node.input[0]]
+
+    def _keeps_type(self, node: NodeProto) -> bool:
+        """Whether a cast gives the element type that its operand has anyway, as exporters write it to be sure."""
+        known = self._builder.type(self.result.values[node.input[0]]).dtype
+        return known != UNKNOWN and any(one.name == "to" and element_name(one.i) == known for one in node.attribute)
 
     def _uses_mask(self, node: NodeProto) -> bool:
         if len(node.output) < 2 or not node.output[1]:

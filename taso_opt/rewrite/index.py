@@ -1,32 +1,72 @@
-"""Tells from the operators at the top of a term which rules can match there, before any matching is tried."""
+"""Tells from the operators and shapes at the top of a term which rules can match there, before matching is tried."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from operator import or_
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from taso_opt.core.term import Apply, Const, Item, Term, Var
+from taso_opt.core.term import Apply, Const, Item, Term
+from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable, head
 
 DEPTH = 3
 """Levels of operators that are looked at; sources of rules are seldom deeper."""
 
-Outline: TypeAlias = tuple[str, tuple["Outline", ...]]
-"""The operators of a term down to some depth: the root's and the outlines of its operands."""
+CONSTANT = "constant"
+"""Stands for the operator of a constant; an input has none."""
 
-LEAF: Outline = ("", ())
-CONSTANT: Outline = ("constant", ())
+OTHER = -1
+"""Stands for a size that no rule asks for."""
+
+Sizes: TypeAlias = tuple[int, ...] | None
+"""A shape as far as rules ask for numbers in it; None where no variable of a rule can stand for the term."""
 
 R = TypeVar("R")
 
 
-class RuleIndex(Generic[R]):
-    """Entries by what their pattern asks of the operators of a term; the answer is kept for each outline met."""
+class Outline(NamedTuple):
+    """A term down to some depth: its operator, its shape, and the outlines of its operands."""
 
-    def __init__(self, entries: Iterable[R], pattern: Callable[[R], Pattern]) -> None:
-        self._pattern = pattern
+    operator: str
+    sizes: Sizes
+    below: tuple[Outline, ...]
+
+
+class Outlines:
+    """Draws the outlines of terms, each once for all indexes of rules."""
+
+    def __init__(self, types: Callable[[Term], tuple[TensorType, ...]], patterns: Iterable[Pattern]) -> None:
+        """`types` tells the types of all outputs of a term; the sizes that some pattern asks for are told apart."""
+        self._types = types
+        self._asked = frozenset(size for pattern in patterns for size in asked_sizes(pattern))
+        self._sizes: dict[tuple[TensorType, ...], Sizes] = {}
+        self._drawn: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
+
+    def of(self, term: Term, depth: int = DEPTH) -> Outline:
+        """The outline of a term down to some depth, which counts operators."""
+        known = self._drawn[depth].get(term)
+        if known is None:
+            below = tuple(self.of(child, depth - 1) for child in term.children) if depth > 1 else ()
+            known = self._drawn[depth][term] = Outline(_operator(term), self._sizes_of(term), below)
+        return known
+
+    def _sizes_of(self, term: Term) -> Sizes:
+        types = self._types(term)
+        if types not in self._sizes:
+            fits = len(types) == 1 and types[0].dtype in FLOATS
+            self._sizes[types] = (
+                tuple(size if size in self._asked else OTHER for size in types[0].shape) if fits else None
+            )
+        return self._sizes[types]
+
+
+class RuleIndex(Generic[R]):
+    """Entries by what their pattern asks of the upper operators of a term; the answer is kept for each outline met."""
+
+    def __init__(self, entries: Iterable[R], pattern: Callable[[R], Pattern], outlines: Outlines) -> None:
+        self._pattern, self._outlines = pattern, outlines
         self._bits: dict[str, int] = {}
         self._by_head: dict[str, list[tuple[R, int]]] = {}
         for entry in entries:
@@ -35,48 +75,50 @@ class RuleIndex(Generic[R]):
                 asked = self._set(asked_operators(pattern(entry), DEPTH))
                 self._by_head.setdefault(root, []).append((entry, asked))
         self._found: dict[Outline, tuple[R, ...]] = {}
-        self._outlines: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
-
-    def begins(self, term: Term) -> bool:
-        """Whether the pattern of some entry begins with the operator of the term."""
-        return self._outline(term, 1)[0] in self._by_head
 
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries whose pattern may match the term, in the order given."""
-        outline = self._outline(term, DEPTH)
+        if _operator(term) not in self._by_head:
+            return ()
+        outline = self._outlines.of(term)
         found = self._found.get(outline)
         if found is None:
             missing = ~self._set(_operators(outline))
-            entries = [entry for entry, asked in self._by_head.get(outline[0], ()) if not asked & missing]
+            entries = [entry for entry, asked in self._by_head[outline.operator] if not asked & missing]
             found = tuple(entry for entry in entries if may_fit(self._pattern(entry), outline, DEPTH))
             self._found[outline] = found
         return found
 
     def of_operator(self, term: Term) -> Sequence[R]:
         """The entries whose pattern begins with the operator of the term, whatever stands below."""
-        return [entry for entry, _ in self._by_head.get(self._outline(term, 1)[0], ())]
+        return [entry for entry, _ in self._by_head.get(_operator(term), ())]
 
     def _set(self, operators: Iterable[str]) -> int:
         """Operators as the bits of a number."""
         return reduce(or_, (self._bits.setdefault(name, 1 << len(self._bits)) for name in operators), 0)
 
-    def _outline(self, term: Term, depth: int) -> Outline:
-        known = self._outlines[depth].get(term)
-        if known is None:
-            known = self._drawn(term, depth)
-            self._outlines[depth][term] = known
-        return known
 
-    def _drawn(self, term: Term, depth: int) -> Outline:
-        match term:
-            case Var():
-                return LEAF
-            case Const():
-                return CONSTANT
-            case Item(inner):
-                return "Item", ((self._outline(inner, depth - 1),) if depth > 1 else ())
-            case Apply(operator, args):
-                return operator, (tuple(self._outline(argument, depth - 1) for argument in args) if depth > 1 else ())
+def _operator(term: Term) -> str:
+    """The operator of a term as outlines have it."""
+    match term:
+        case Apply(operator):
+            return operator
+        case Item():
+            return "Item"
+        case _:
+            return CONSTANT if isinstance(term, Const) else ""
+
+
+def asked_sizes(pattern: Pattern) -> Iterator[int]:
+    """The sizes that a pattern asks for by their number."""
+    match pattern:
+        case Variable():
+            yield from (size for _, size in pattern.fixed) if pattern.shape else (1,)
+        case Application(_, args):
+            for argument in args:
+                yield from asked_sizes(argument)
+        case Join(inner) | Output(inner) | Part(inner) | Fold(_, inner):
+            yield from asked_sizes(inner)
 
 
 def asked_operators(pattern: Pattern, depth: int) -> Iterator[str]:
@@ -97,19 +139,20 @@ def asked_operators(pattern: Pattern, depth: int) -> Iterator[str]:
 
 
 def _operators(outline: Outline) -> Iterator[str]:
-    operator, below = outline
-    yield operator
-    for one in below:
+    yield outline.operator
+    for one in outline.below:
         yield from _operators(one)
 
 
 def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:
-    """Whether the operators that a pattern asks for are there, as far as the outline shows them."""
-    if isinstance(pattern, Variable | Fold) or depth == 0:
+    """Whether the operators and sizes that a pattern asks for are there, as far as the outline shows them."""
+    if isinstance(pattern, Fold) or depth == 0:
         return True
+    operator, sizes, below = outline
+    if isinstance(pattern, Variable):
+        return sizes is not None and pattern.may_fit(sizes)
     if isinstance(pattern, Literal):
-        return outline is CONSTANT
-    operator, below = outline
+        return operator == CONSTANT
     if head(pattern) != operator:
         return False
     if depth == 1:
@@ -125,5 +168,5 @@ def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:
         case Output(inner):
             return may_fit(inner, below[0], depth - 1)
         case Part(inner):
-            split, under = below[0]
+            split, _, under = below[0]
             return split == "Split" and (depth == 2 or may_fit(inner, under[0], depth - 2))

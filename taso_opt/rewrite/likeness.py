@@ -88,7 +88,7 @@ class LikeIndex(Generic[R]):
 
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries that fit the term, and those that have to be tried because looks do not tell."""
-        if not self._index.begins(term):
+        if not self._index.candidates(term):
             return ()
         number = self._likeness.number(term)
         found = self._found.get(number)

@@ -16,7 +16,7 @@ from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
 from taso_opt.rewrite.cuts import whole_cuts
 from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, element_pattern, fitting, joined
-from taso_opt.rewrite.index import RuleIndex
+from taso_opt.rewrite.index import Outlines, RuleIndex
 from taso_opt.rewrite.joins import whole_joins
 from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import LikeIndex, Likeness
@@ -70,6 +70,10 @@ def rules_of(steps: Iterable[Step]) -> tuple[int, ...]:
     return tuple(id(step.rule) for step in steps)
 
 
+def _source(entry: Entry) -> Pattern:
+    return entry[0].source
+
+
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 
@@ -98,10 +102,11 @@ class Rewriter:
         merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
-        self._by_operator = RuleIndex(single, _source), RuleIndex(merging, _source)
-        self._cells = RuleIndex((entry for entry in cells if not entry[0].others), _source)
-        self._cells_together = Together(builder, (entry for entry in cells if entry[0].others))
-        self._together = Together(builder, together)
+        self._outlines = Outlines(builder.types, map(_source, entries))
+        self._by_operator = self._rule_index(single), self._rule_index(merging)
+        self._cells = self._rule_index(entry for entry in cells if not entry[0].others)
+        self._cells_together = Together(builder, (entry for entry in cells if entry[0].others), self._outlines)
+        self._together = Together(builder, together, self._outlines)
         self._seen, self._deep = self._parted(single, _source)
         seen, deep = self._parted(merging, element_pattern)
         self._merges = Merges(builder, self.is_constant, self._views, seen, deep, leaves)
@@ -121,11 +126,14 @@ class Rewriter:
             (rule, Matcher(self._builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
         ]
 
+    def _rule_index(self, entries: Iterable[Entry], pattern: Callable[[Entry], Pattern] = _source) -> RuleIndex[Entry]:
+        return RuleIndex(entries, pattern, self._outlines)
+
     def _index(self, entries: Iterable[Entry], pattern: Callable[[Entry], Pattern]) -> LikeIndex[Entry]:
         def fits(entry: Entry, term: Term) -> bool:
             return any(True for _ in entry[1].match(pattern(entry), term))
 
-        return LikeIndex(RuleIndex(entries, pattern), pattern, fits, self._likeness, self._below)
+        return LikeIndex(self._rule_index(entries, pattern), pattern, fits, self._likeness, self._below)
 
     def _parted(
         self, entries: Sequence[Entry], pattern: Callable[[Entry], Pattern]
@@ -133,7 +141,7 @@ class Rewriter:
         """The rules that see no more of a term than its view, and the others; each view is looked at once anyway."""
         seen = [entry for entry in entries if is_seen_in_views(pattern(entry))]
         deep = (entry for entry in entries if not is_seen_in_views(pattern(entry)))
-        return RuleIndex(seen, pattern), self._index(deep, pattern)
+        return self._rule_index(seen, pattern), self._index(deep, pattern)
 
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only, so that it costs nothing at run time."""
@@ -364,7 +372,3 @@ class Rewriter:
             return
         if new is not root and self._builder.types(new) == self._builder.types(root):
             yield Step(rule, ((root, new),))
-
-
-def _source(entry: Entry) -> Pattern:
-    return entry[0].source

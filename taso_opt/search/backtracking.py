@@ -51,7 +51,7 @@ DESCENT_PATIENCE, DESCENT_WORK, DESCENTS_WORK = 4, 5000, 4000
 graph that the search has left behind; and after how much work the last of them begins. No network of the benchmark
 gains by one that begins later."""
 
-MOST_DESCENDED = 1500
+MOST_DESCENDED = 1000
 """Operators of a graph that is descended from: expanding a larger one is all the work that a descent has, and nothing
 that it promises would be built."""
 
@@ -96,6 +96,7 @@ class BacktrackingSearch:
         self._expanded: set[tuple[Term, ...]] = set()
         self._first_steps: list[Plan] = []
         self._strides: list[Plan] = []
+        self._known: dict[tuple[Term, ...], Neighbourhood] = {}
         self._prices, self._trials = Prices(cost), Trials()
 
     def run(self, outputs: tuple[Term, ...], progress: Progress | None = None) -> SearchResult:
@@ -244,8 +245,13 @@ class BacktrackingSearch:
             patience.work(self._expand(plan, detour, start, kept, partial(patience.is_beyond, end)))
 
     def _neighbourhood(self, plan: Plan) -> Neighbourhood:
-        groups, layouts = self._cost.execution(plan.outputs)
-        return Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts, self._rewriter.is_constant)
+        """The neighbourhood of a graph, kept until the graph is expanded: a search looks at its start several times."""
+        known = self._known.get(plan.outputs)
+        if known is None:
+            groups, layouts = self._cost.execution(plan.outputs)
+            known = Neighbourhood(plan.outputs, groups, self._builder.rebuild, layouts, self._rewriter.is_constant)
+            self._known[plan.outputs] = known
+        return known
 
     def _expand(self, plan: Plan, detour: float, start: Plan | None, kept: Shortlist, expired: Expired) -> int:
         """Queue the moves from a graph, `detour` steps behind the last better one; how much work that was.
@@ -253,6 +259,7 @@ class BacktrackingSearch:
         Sequences, which take long to find, begin at the start and at what is better; without a start there are none.
         """
         here, is_start = self._neighbourhood(plan), plan is start
+        del self._known[plan.outputs]
         trials = self._trials if is_start or (start is not None and plan is kept.best) else None
         bearable = BEARABLE * plan.cost
         single, joint = moves_from(here, self._rewriter, self._prices.of, trials, bearable, expired)

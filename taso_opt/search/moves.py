@@ -47,19 +47,21 @@ def combined(moves: Sequence[tuple[Move, LocalChange]], bearable: float = 0.0) -
     """
     taken: list[Move] = []
     touched: set[Term] = set()
+    total = 0.0
     for move, change in sorted(moves, key=lambda entry: entry[0].change):
         roots = {old for old, _ in move.replacements}
         if roots & touched or change.dead & touched:
             continue
-        if move.change > 0 and sum(one.change for one in taken) + move.change > bearable:
+        if move.change > 0 and total + move.change > bearable:
             break
         touched |= roots | change.dead
+        total += move.change
         taken.append(move)
     if len(taken) < 2:
         return None
     steps = tuple(step for move in taken for step in move.steps)
     replacements = tuple(pair for move in taken for pair in move.replacements)
-    return Move(steps, replacements, sum(move.change for move in taken), sum(move.saved for move in taken))
+    return Move(steps, replacements, total, sum(move.saved for move in taken))
 
 
 Pricing = Callable[[Sequence[LocalChange], float], list[float | None]]
@@ -84,9 +86,10 @@ def moves_from(
     a whole are moves too. A graph of thousands of operators has more steps than there may be time for: once it is
     `expired`, those found are all.
     """
-    steps = list(takewhile(lambda step: not expired(), rewriter.steps(here.terms)))
-    priced = _priced([here.local_change(*here.with_undone(step, rewriter)) for step in steps], price, bearable)
+    changes = here.changes(rewriter, expired)
+    priced = _priced(changes, price, bearable)
     if trials is not None:
+        steps = [change.steps[0] for change in changes]
         sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, steps, expired)]
         found = (*_folding(here, rewriter, price, trials, expired), *_priced(sequences, price))
         priced += [(move, change) for move, change in found if move.change < 0]
@@ -95,8 +98,9 @@ def moves_from(
     level = [(move, change) for move, change in others if move.change == 0]
     free = [(move, change) for move, change in gains if move.is_free]
     groups = (*_by_rule(gains), gains, *_by_rule(free), *_by_rule(level), *_by_rule(others), *_alike(level))
-    joint = dict.fromkeys(move for move in (combined(group, bearable) for group in groups) if move is not None)
-    return [move for move, _ in priced], list(joint)
+    moves = (combined(group, bearable) for group in groups)
+    joint = {move.replacements: move for move in moves if move is not None}
+    return [move for move, _ in priced], list(joint.values())
 
 
 def free_moves(
@@ -111,12 +115,9 @@ def free_moves(
     Sequences that begin with a definition may gain as well: where its parts go into weights, nothing is left to spell.
     Only what `keeps_work` is meant: products that are joined may cost as much as they do apart, and yet bar the way.
     """
-    steps = (
-        here.with_undone(step, rewriter) for step in takewhile(lambda step: not expired(), rewriter.steps(here.terms))
-    )
     terms = takewhile(lambda term: not expired(), here.terms)
     sequences = laid_bare(terms, here.only_consumer, rewriter.sums(here.terms), rewriter)
-    changes = (here.local_change(*sequence) for sequence in (*steps, *sequences))
+    changes = (*here.changes(rewriter, expired), *(here.local_change(*sequence) for sequence in sequences))
     priced = _priced([change for change in changes if change.saved > 0 and keeps_work(change)], price)
     free = [(move, change) for move, change in priced if move.is_free or _is_laid_bare(move, rewriter)]
     joint = [combined(group) for group in (free, *_by_rule(free))]

@@ -89,6 +89,7 @@ class Neighbourhood:
         for term in self.terms:
             for child in term.children:
                 self._users[child].add(term)
+        self._changes: list[LocalChange] | None = None
 
     @property
     def size(self) -> int:
@@ -144,10 +145,20 @@ class Neighbourhood:
             return (step,), step.replacements
         return (step, *undone), tuple((old, image) for old, image in pairs if image is not None)
 
+    def changes(self, rewriter: Rewriter, expired: Expired) -> list[LocalChange]:
+        """What each step changes, found once; once it is `expired`, those found until then are all."""
+        if self._changes is not None:
+            return self._changes
+        steps = takewhile(lambda _: not expired(), rewriter.steps(self.terms))
+        changes = [self.local_change(*self.with_undone(step, rewriter)) for step in steps]
+        if not expired():
+            self._changes = changes
+        return changes
+
     def local_change(self, steps: tuple[Step, ...], replacements: Replacements) -> LocalChange:
         """The terms that die and the terms that appear when the steps are taken."""
         images = dict(replacements)
-        needed, _ = self._built_on(images.values())
+        needed, born = self._built_on(images.values())
         dead = self._dead(list(images), needed)
         around = self._around((*images, *dead))
         for term in sorted(around, key=self._place.__getitem__):
@@ -158,7 +169,8 @@ class Neighbourhood:
         same = [one for one in around - dead if one not in images and self._is_used_beyond(one, around | dead)]
         same.sort(key=self._place.__getitem__)
         added = (*(images[old] for old in changed), *same)
-        born = self._built_on(added, around)[1]
+        if around:
+            born = self._built_on(added, around)[1]
         dead |= around
         removed = (*(old for old in changed if old in dead), *same)
         roots = [*((old, images[old]) for old in changed), *((one, one) for one in same)]

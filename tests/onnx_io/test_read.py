@@ -228,6 +228,16 @@ def test_identity_and_dropout_disappear_but_a_used_mask_or_training_keeps_dropou
     assert d.operator == OPAQUE
 
 
+def test_a_cast_to_the_type_that_is_there_disappears(read):
+    x, h = read(
+        HEAD
+        + """g (float[2] x, float16[2] h) => (float[2] a, float[2] b)
+        { c = Cast <to = 1> (x)  a = Relu(c)  b = Cast <to = 1> (h) }"""
+    ).graph.outputs
+    assert (x.operator, x.args[0].name) == ("Relu", "x")
+    assert h.operator == OPAQUE
+
+
 def test_equal_small_constants_are_one_term(read):
     model = read(
         HEAD

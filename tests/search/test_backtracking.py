@@ -4,7 +4,7 @@ import pytest
 
 from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Const, Var, operator_count, postorder
+from taso_opt.core.term import Const, Term, Var, operator_count, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.moves import moves_from
@@ -24,6 +24,9 @@ RULES = (
     "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]",
     "MatMul(x, Add(y, z)) = Add(MatMul(x, y), MatMul(x, z)) where x[*b, m, k], y[*b, k, n], z[*b, k, n]",
 )
+
+
+all_steps = Rewriter.steps
 
 
 def search(outputs, alpha=1.05, **limits):
@@ -169,15 +172,23 @@ def test_a_graph_of_which_the_expansion_is_all_the_work_of_a_descent_is_not_desc
     assert followed == [small]
 
 
+def test_the_steps_of_a_graph_are_looked_for_once(monkeypatch):
+    asked: list[tuple[Term, ...]] = []
+    monkeypatch.setattr(Rewriter, "steps", lambda self, terms: asked.append(tuple(terms)) or all_steps(self, terms))
+    _, result = search(towers(3, 2), expansions=4)
+    assert len(asked) >= result.expanded == 4
+    assert len(set(asked)) == len(asked), "the start is looked at before the search, and expanded by it"
+
+
 def test_moves_that_there_is_no_time_to_find_are_left_out():
     outputs = towers(8, 4)
     op = load_specs().builder()
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in RULES)))
     here, asked = Neighbourhood(outputs), iter([False] * 2)
-    everything, _ = moves_from(here, rewriter, lambda changes, _: [0.0 for _ in changes], Trials())
     some, _ = moves_from(
         here, rewriter, lambda changes, _: [0.0 for _ in changes], Trials(), expired=lambda: next(asked, True)
     )
+    everything, _ = moves_from(here, rewriter, lambda changes, _: [0.0 for _ in changes], Trials())
     assert len(some) == 2 < len(everything)
 
 
