@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Protocol, TypeVar
+
+from taso_opt.core.scratch import scratch_folder
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -102,12 +103,9 @@ def processes(count: int) -> Iterator[Engine]:
         return
     # A fresh interpreter for each process: forking one that has threads is unsafe.
     context = multiprocessing.get_context("spawn")
-    with (
-        TemporaryDirectory(prefix="tasoopt-") as folder,
-        ProcessPoolExecutor(count, context, _end_with_parent) as executor,
-    ):
+    with scratch_folder() as folder, ProcessPoolExecutor(count, context, _end_with_parent) as executor:
         try:
-            yield Processes(executor, Path(folder))
+            yield Processes(executor, folder)
         except BaseException:
             executor.shutdown(cancel_futures=True)
             raise

@@ -7,6 +7,7 @@ from functools import reduce
 from operator import or_
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable, head
@@ -37,10 +38,11 @@ class Outline(NamedTuple):
 class Outlines:
     """Draws the outlines of terms, each once for all indexes of rules."""
 
-    def __init__(self, types: Callable[[Term], tuple[TensorType, ...]], patterns: Iterable[Pattern]) -> None:
-        """`types` tells the types of all outputs of a term; the sizes that some pattern asks for are told apart."""
+    def __init__(self, types: Callable[[Term], tuple[TensorType, ...]], rules: Iterable[Rule]) -> None:
+        """`types` tells the types of all outputs of a term; the sizes that some rule asks for are told apart."""
         self._types = types
-        self._asked = frozenset(size for pattern in patterns for size in asked_sizes(pattern))
+        shapes = {variable.type.shape for rule in rules for variable in rule.variables}
+        self._asked = {1, *(size for shape in shapes for size in shape if isinstance(size, int))}
         self._sizes: dict[tuple[TensorType, ...], Sizes] = {}
         self._drawn: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
 
@@ -107,18 +109,6 @@ def _operator(term: Term) -> str:
             return "Item"
         case _:
             return CONSTANT if isinstance(term, Const) else ""
-
-
-def asked_sizes(pattern: Pattern) -> Iterator[int]:
-    """The sizes that a pattern asks for by their number."""
-    match pattern:
-        case Variable():
-            yield from (size for _, size in pattern.fixed) if pattern.shape else (1,)
-        case Application(_, args):
-            for argument in args:
-                yield from asked_sizes(argument)
-        case Join(inner) | Output(inner) | Part(inner) | Fold(_, inner):
-            yield from asked_sizes(inner)
 
 
 def asked_operators(pattern: Pattern, depth: int) -> Iterator[str]:

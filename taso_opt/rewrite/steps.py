@@ -91,8 +91,10 @@ class Rewriter:
         """
         self._builder = builder
         entries = self._with_matchers(rules, value_of, within)
-        cells = [entry for entry in entries if self._makes_recurrent(entry[0])]
-        matchers = [entry for entry in entries if not self._makes_recurrent(entry[0])]
+        cells: list[Entry] = []
+        matchers: list[Entry] = []
+        for entry in entries:
+            (cells if self._makes_recurrent(entry[0]) else matchers).append(entry)
         on_request = [entry for entry in matchers if isinstance(entry[0].source, Variable)]
         self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
         self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
@@ -102,7 +104,7 @@ class Rewriter:
         merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
-        self._outlines = Outlines(builder.types, map(_source, entries))
+        self._outlines = Outlines(builder.types, (rule.rule for rule, _ in entries))
         self._by_operator = self._rule_index(single), self._rule_index(merging)
         self._cells = self._rule_index(entry for entry in cells if not entry[0].others)
         self._cells_together = Together(builder, (entry for entry in cells if entry[0].others), self._outlines)
@@ -274,8 +276,8 @@ class Rewriter:
             yield from self._single_steps(term, self._cells)
 
     def _makes_recurrent(self, rule: CompiledRule) -> bool:
-        source, target = (any(map(self.is_recurrent, postorder(side))) for side in (rule.rule.source, rule.rule.target))
-        return target and not source
+        source, target = (map(self.is_recurrent, postorder(side)) for side in (rule.rule.source, rule.rule.target))
+        return any(target) and not any(source)
 
     def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
         """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""

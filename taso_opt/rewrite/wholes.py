@@ -124,17 +124,14 @@ def _made(rule: Rule) -> list[Apply]:
     A lone join is what a rule is about, and has to stay.
     """
     (source,) = rule.source
-    if (isinstance(source, Apply) and source.operator in MOVEMENTS) or len(variables((source,))) == 1:
+    terms = postorder((source,))
+    moving = [term for term in terms if isinstance(term, Apply) and term.operator in MOVEMENTS]
+    if not moving or moving[-1] is source or sum(isinstance(term, Var) for term in terms) == 1:
         return []
-    uses = Counter(child for term in postorder((source,)) for child in term.children)
-    found = [
-        term
-        for term in postorder((source,))
-        if isinstance(term, Apply) and term.operator in MOVEMENTS and all(_is_free(arg, uses) for arg in term.args)
-    ]
-    joins = [term for term in found if term.operator == "Concat"]
-    lone = sum(isinstance(term, Apply) and term.operator == "Concat" for term in postorder((source,))) == 1
-    return [term for term in found if not (lone and term in joins)]
+    uses = Counter(child for term in terms for child in term.children)
+    lone = sum(term.operator == "Concat" for term in moving) == 1
+    found = [term for term in moving if all(_is_free(arg, uses) for arg in term.args)]
+    return [term for term in found if not (lone and term.operator == "Concat")]
 
 
 def _is_free(term: Term, uses: Mapping[Term, int]) -> bool:

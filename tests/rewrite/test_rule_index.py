@@ -41,7 +41,7 @@ def compiled(op) -> list[CompiledRule]:
 
 def test_no_rule_that_matches_is_left_out(op, compiled):
     matchers = {id(rule): Matcher(op, rule.private_sizes) for rule in compiled}
-    index = RuleIndex(compiled, _source, Outlines(op.types, map(_source, compiled)))
+    index = RuleIndex(compiled, _source, Outlines(op.types, (rule.rule for rule in compiled)))
     matches = 0
     for term in network(op):
         fitting = {id(rule) for rule in compiled if any(matchers[id(rule)].match(rule.source, term))}
@@ -51,7 +51,7 @@ def test_no_rule_that_matches_is_left_out(op, compiled):
 
 
 def test_most_rules_are_ruled_out_by_operators_alone(op, compiled):
-    index = RuleIndex(compiled, _source, Outlines(op.types, map(_source, compiled)))
+    index = RuleIndex(compiled, _source, Outlines(op.types, (rule.rule for rule in compiled)))
     term = op.MatMul(Var("x", TensorType("float32", (4, 8))), Const("a", TensorType("float32", (8, 8))))
     same_root = [rule for rule in compiled if getattr(rule.source, "operator", "") == "MatMul"]
     assert 0 < len(index.candidates(term)) < len(same_root) / 2
@@ -63,7 +63,7 @@ def test_rules_about_other_shapes_are_ruled_out(op):
         for shape in ("", "m", "1 n", "m n", "*b m n", "a b c d")
     ]
     compiled = [found for rule in rules if (found := compile_rule(rule, op)) is not None]
-    index = RuleIndex(compiled, _source, Outlines(op.types, map(_source, compiled)))
+    index = RuleIndex(compiled, _source, Outlines(op.types, (rule.rule for rule in compiled)))
 
     def fitting(*shape):
         x, y = (Var(name, TensorType("float32", shape)) for name in "xy")
