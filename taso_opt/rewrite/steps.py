@@ -15,7 +15,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
 from taso_opt.rewrite.cuts import whole_cuts
-from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, element_pattern, fitting, joined
+from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, Found, element_pattern, fitting, joined
 from taso_opt.rewrite.index import Outlines, RuleIndex
 from taso_opt.rewrite.joins import whole_joins
 from taso_opt.rewrite.lift import compile_rules
@@ -74,6 +74,14 @@ def _source(entry: Entry) -> Pattern:
     return entry[0].source
 
 
+def _apart(entries: Iterable[Entry], chosen: Callable[[CompiledRule], bool]) -> tuple[list[Entry], list[Entry]]:
+    """The entries whose rules are chosen, and the others."""
+    found: tuple[list[Entry], list[Entry]] = [], []
+    for entry in entries:
+        found[not chosen(entry[0])].append(entry)
+    return found
+
+
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 
@@ -91,16 +99,12 @@ class Rewriter:
         """
         self._builder = builder
         entries = self._with_matchers(rules, value_of, within)
-        cells: list[Entry] = []
-        matchers: list[Entry] = []
-        for entry in entries:
-            (cells if self._makes_recurrent(entry[0]) else matchers).append(entry)
-        on_request = [entry for entry in matchers if isinstance(entry[0].source, Variable)]
+        cells, matchers = _apart(entries, self._makes_recurrent)
+        on_request, asking = _apart(matchers, lambda rule: isinstance(rule.source, Variable))
         self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
         self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
         together = [entry for entry in matchers if entry[0].others]
-        apart = [entry for entry in matchers if not (entry[0].merges or entry[0].folds or entry[0].others)]
-        single = [entry for entry in apart if entry not in on_request]
+        single = [entry for entry in asking if not (entry[0].merges or entry[0].folds or entry[0].others)]
         merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
@@ -118,6 +122,7 @@ class Rewriter:
         self._viewed = FoundInViews(self._views, self._steps_not_upon)
         self._undone: dict[Term, Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
+        self._summed: dict[Term, tuple[Found, ...]] = {}
         self._constant: dict[Term, bool] = {}
 
     def _with_matchers(
@@ -342,9 +347,7 @@ class Rewriter:
         """Every way to join those operands of a sum that a rule fits and that have in common what it shares."""
         groups: dict[tuple[int, Any], tuple[CompiledRule, dict[int, Element]]] = {}
         for at, operand in enumerate(operands):
-            if self.is_constant(operand):
-                continue
-            for rule, element in fitting(self._folding.candidates(operand), operand):
+            for rule, element in self._summed_by(operand):
                 if isinstance(rule.source, Fold) and rule.source.operator == root.operator:
                     _, members = groups.setdefault((id(rule), element.shared), (rule, {}))
                     members.setdefault(at, element)
@@ -353,6 +356,14 @@ class Rewriter:
             if targets is not None:
                 others = [operand for at, operand in enumerate(operands) if at not in members]
                 yield from self._regrouped(rule, root, (*targets, *others))
+
+    def _summed_by(self, operand: Term) -> tuple[Found, ...]:
+        """The rules that join operands of a sum which one of them fits; of constants there are none."""
+        known = self._summed.get(operand)
+        if known is None:
+            found = () if self.is_constant(operand) else fitting(self._folding.candidates(operand), operand)
+            known = self._summed[operand] = tuple(found)
+        return known
 
     def _pair_steps(self, root: Apply, operands: tuple[Term, ...]) -> Iterator[Step]:
         """What rules about a sum of two make of any two operands of a longer one."""

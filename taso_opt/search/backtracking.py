@@ -52,8 +52,8 @@ graph that the search has left behind; and after how much work the last of them 
 gains by one that begins later."""
 
 MOST_DESCENDED = 1000
-"""Operators of a graph that is descended from: expanding a larger one is most of the work that a descent has, and hardly
-anything that it promises would be built."""
+"""Operators of a graph that is descended from: expanding a larger one is most of the work that a descent has, and
+hardly anything that it promises would be built."""
 
 MOST_SETTLING = 8
 """Of how many moves the start of a search consists that cost nothing."""
