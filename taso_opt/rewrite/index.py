@@ -42,7 +42,8 @@ class Outlines:
         """`types` tells the types of all outputs of a term; the sizes that some rule asks for are told apart."""
         self._types = types
         shapes = {variable.type.shape for rule in rules for variable in rule.variables}
-        self._asked = {1, *(size for shape in shapes for size in shape if isinstance(size, int))}
+        numbers = {size for shape in shapes for size in shape if isinstance(size, int)}
+        self._asked = {1, *numbers}  # a number of a rule may be a tensor of one element
         self._sizes: dict[tuple[TensorType, ...], Sizes] = {}
         self._drawn: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
 
@@ -102,13 +103,9 @@ class RuleIndex(Generic[R]):
 
 def _operator(term: Term) -> str:
     """The operator of a term as outlines have it."""
-    match term:
-        case Apply(operator):
-            return operator
-        case Item():
-            return "Item"
-        case _:
-            return CONSTANT if isinstance(term, Const) else ""
+    if isinstance(term, Apply):
+        return term.operator
+    return "Item" if isinstance(term, Item) else CONSTANT if isinstance(term, Const) else ""
 
 
 def asked_operators(pattern: Pattern, depth: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step, rules_of
-from taso_opt.search.folding import folding_sequences, laid_bare
+from taso_opt.search.folding import IsHopeless, folding_sequences, laid_bare
 from taso_opt.search.neighbourhood import Expired, LocalChange, Neighbourhood
 from taso_opt.search.parting import parted
 from taso_opt.search.trials import Trials, rounds
@@ -198,9 +198,9 @@ def _folding(
         if not rewriter.is_constant(term):
             alike.setdefault(here.look(term, rewriter), []).append(term)
 
-    def found(places: Sequence[Term]) -> list[tuple[tuple[Step, ...], Replacements]]:
+    def found(places: Sequence[Term], is_hopeless: IsHopeless) -> list[tuple[tuple[Step, ...], Replacements]]:
         folding, parting = (takewhile(lambda _: not expired(), places) for _ in range(2))
-        sequences = folding_sequences(folding, here.only_consumer, sums, rewriter, trials.is_hopeless)
+        sequences = folding_sequences(folding, here.only_consumer, sums, rewriter, is_hopeless)
         return [*sequences, *parted(parting, here.only_consumer, sums, rewriter)]
 
     def changes(sequences: Iterable[tuple[tuple[Step, ...], Replacements]]) -> list[tuple[Move, LocalChange]]:
@@ -209,7 +209,7 @@ def _folding(
 
     first: list[tuple[Move, LocalChange]] = []
     for places in rounds([places[0] for places in alike.values()]):
-        sequences = found(places)
+        sequences = found(places, trials.is_hopeless)
         moves = changes(sequences)
         trials.note((steps for steps, _ in sequences), (move.steps for move, _ in moves if move.change < 0))
         first += moves
@@ -217,8 +217,18 @@ def _folding(
     for move, _ in first:
         if move.change < 0:
             gaining.setdefault(move.steps[0].replacements[0][0], set()).add(rules_of(move.steps))
-    others = [(gaining[places[0]], found(places[1:])) for places in alike.values() if places[0] in gaining]
-    return first + changes(one for rules, sequences in others for one in sequences if rules_of(one[0]) in rules)
+    others: list[tuple[tuple[Step, ...], Replacements]] = []
+    for places in alike.values():
+        wanted = gaining.get(places[0], set())
+        sequences = found(places[1:], _begin_none_of(wanted)) if wanted else []
+        others += [one for one in sequences if rules_of(one[0]) in wanted]
+    return first + changes(others)
+
+
+def _begin_none_of(wanted: Iterable[tuple[int, ...]]) -> IsHopeless:
+    """Tells whether rules, one after the other, lead to none of some sequences of rules."""
+    begun = {rules[:length] for rules in wanted for length in range(len(rules) + 1)}
+    return lambda rules: rules not in begun
 
 
 def _combines_constants(change: LocalChange, rewriter: Rewriter) -> bool:
