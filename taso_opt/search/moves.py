@@ -13,6 +13,7 @@ from taso_opt.search.folding import IsHopeless, folding_sequences, laid_bare
 from taso_opt.search.neighbourhood import Expired, LocalChange, Neighbourhood
 from taso_opt.search.parting import parted
 from taso_opt.search.trials import Trials, rounds
+from taso_opt.search.unjoining import unjoined
 
 SKETCH_DEPTH = 2
 TRACE = 1e-10
@@ -90,7 +91,8 @@ def moves_from(
     priced = _priced(changes, price, bearable)
     if trials is not None:
         steps = [change.steps[0] for change in changes]
-        sequences = [here.local_change(*sequence) for sequence in here.descents(rewriter, steps, expired)]
+        apart = unjoined(takewhile(lambda _: not expired(), here.terms), rewriter)
+        sequences = [here.local_change(*one) for one in (*here.descents(rewriter, steps, expired), *apart)]
         found = (*_folding(here, rewriter, price, trials, expired), *_priced(sequences, price))
         priced += [(move, change) for move, change in found if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]
