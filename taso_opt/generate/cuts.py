@@ -51,6 +51,9 @@ AXES = ((-1,), (-2, -1))
 IMAGES = ("@ c h w", "m @ h w")
 BOTH = (*PERMUTATIONS, SWAP)
 G = symbol("g")
+INTERPOLATED: Mapping[str, Attribute] = {"method": symbol("t"), "scales": (symbol("s_h"), symbol("s_w"))}
+"""Any method of interpolation, and any scales."""
+
 POINTWISE: Mapping[str, Attribute] = {**ANY_WINDOWS, "strides": (1, 1), "pads": (0, 0, 0, 0)}
 
 FORMS: Mapping[str, tuple[str, ...]] = {
@@ -109,10 +112,11 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(_schemes(scheme), {"axis": -2}) for scheme in ("*b 1 @", "*b @ 1 t1"))
     elif name == "Unsqueeze":
         yield from (Cut(_full(1, at), {"axis": -2}) for at in CONCAT_AXES[:2])
-    elif name == "Resize":
-        yield from (Cut(_full(2, at), {"scales": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
-    elif name == "Subsample":
-        yield from (Cut(_full(2, at), {"strides": (symbol("s_h"), symbol("s_w"))}) for at in (-3, -4))
+    elif name in ("Resize", "Subsample"):
+        factors = {"scales" if name == "Resize" else "strides": (symbol("s_h"), symbol("s_w"))}
+        yield from (Cut(_full(2, at), factors) for at in (-3, -4))
+    elif name == "Interpolate":
+        yield from (Cut(_schemes(scheme), INTERPOLATED) for scheme in ("n @ h w", "@ c h w"))
     elif name == "DepthToSpace":
         yield Cut(_schemes("@ k*k*c h w"), {"block": symbol("k")})
     elif name == "SpaceToDepth":

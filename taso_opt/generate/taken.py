@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Attribute, Term
-from taso_opt.generate.cuts import POINTWISE, SELDOM, Cut, G, parameters
+from taso_opt.generate.cuts import INTERPOLATED, POINTWISE, SELDOM, Cut, G, parameters
 from taso_opt.generate.passing import Kept, Take
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -92,6 +92,11 @@ def _enlarged(builder: Builder, term: Term) -> Term | None:
     return builder.apply("Resize", (term,), {"scales": SCALES}) if _axes(builder, term) == (-2, -1) else None
 
 
+def _interpolated(builder: Builder, term: Term) -> Term | None:
+    """Rows and columns with others between them; None of what has none."""
+    return builder.apply("Interpolate", (term,), INTERPOLATED) if _axes(builder, term) == (-2, -1) else None
+
+
 def _sliding(library: SpecLibrary) -> Forms:
     """Windows at every pixel, of any size and with any pads."""
     dense: dict[str, Attribute] = {**ANY_WINDOWS, "strides": NEXT}
@@ -121,6 +126,7 @@ TAKEN: Mapping[str, Taken] = {
     "ReduceMean": Taken(partial(_reduced, "ReduceMean"), _linear),
     "ReduceSum": Taken(partial(_reduced, "ReduceSum"), _linear),
     "GlobalAveragePool": Taken(_pooled, _of_images),
+    "Interpolate": Taken(_interpolated, _of_images),
     "Resize": Taken(_enlarged, _repeated),
     "Subsample": Taken(_subsampled, _sliding, _strided),
 }

@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from taso_opt.semantics.devices import IN_MEMORY, ArrayModule
 from taso_opt.spec.operator import Array, Recurrence, ScalarFunction
+from taso_opt.spec.resampling import shares
 
 SAMPLE_AXIS = "z"
 
@@ -87,6 +88,10 @@ class FloatArrays:
     def identity(self, like: Array, size: int) -> Array:
         """The identity matrix of so many rows, of the element type of another tensor."""
         return np.repeat(np.eye(size, dtype=like.dtype)[np.newaxis], like.shape[0], axis=0)
+
+    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
+        """The shares by which elements of an axis are mixed that becomes longer, in the precision of another tensor."""
+        return np.repeat(shares(method, size, scale).astype(like.dtype)[np.newaxis], like.shape[0], axis=0)
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number, or by an object array of them that broadcasts at the last axes."""
@@ -183,6 +188,13 @@ class ModularArrays(FloatArrays):
         """The identity matrix, once for each sample."""
         identity: Array = self._module.asarray(super().identity(like, size))
         return identity
+
+    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
+        """Pseudo-random shares that add up to anything: nothing is proved that holds for some shares only."""
+        places = np.arange(size * scale * size).reshape(1, size * scale, size)
+        found = mixed(places, f"resampling {method} {size} {scale}/{self._seed}") % np.uint64(self.prime)
+        residues: Array = self._module.asarray(np.repeat(found.astype(np.int64), like.shape[0], axis=0))
+        return residues
 
     def random(self, generator: np.random.Generator, shape: Sequence[int]) -> Array:
         """Uniform residues."""

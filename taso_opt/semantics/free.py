@@ -30,6 +30,11 @@ class FreeArrays(FloatArrays):
         """Different leaves, up to the collisions of 64-bit numbers."""
         return generator.integers(0, 2**64 - 1, size=tuple(shape), dtype=np.uint64)
 
+    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
+        """Leaves of their own."""
+        places = np.arange(size * scale * size).reshape(1, size * scale, size)
+        return np.repeat(mixed(places, f"resampling {method} {size} {scale}"), like.shape[0], axis=0)
+
     def add(self, x: Array, y: Array) -> Array:
         """The same for both orders of the operands."""
         return _unordered("add", *aligned(x, y))

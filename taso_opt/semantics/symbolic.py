@@ -33,6 +33,10 @@ class SymbolicArrays(FloatArrays):
             result[place] = z3.Real(f"{name}{list(place)}")
         return result
 
+    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
+        """Unknowns."""
+        return self.unknowns(f"resampling {method} {size} {scale}", (1, size * scale, size))
+
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by rational constants."""
         numbers = _map(lambda factor: z3.Q(factor.numerator, factor.denominator), np.asarray(factors, dtype=object))

@@ -103,7 +103,7 @@ def test_what_is_written_repeats_pixels_at_every_opset(library, read, run, opset
 @pytest.mark.parametrize(
     "proto",
     [
-        resize(scales=[1, 1, 2, 2], mode="linear"),
+        resize(scales=[1, 1, 2, 2], mode="linear", antialias=1),
         resize(scales=[1, 1, 1.5, 2]),
         resize(scales=[1, 1, 0.5, 0.5]),
         resize(scales=[1, 2, 2, 2]),

@@ -28,6 +28,7 @@ from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import load_specs
 from taso_opt.spec.elementwise import SCALARS
 from taso_opt.spec.piecewise import ratio
+from taso_opt.spec.resampling import METHODS
 from taso_opt.spec.rule_file import read_rules
 
 OPSETS = (9, 11, 13, 17, 18, 20, 23)
@@ -67,6 +68,10 @@ NUMBERS = {
     "RMSNormalization": (1,),
 }
 """Operands that ONNX keeps in attributes."""
+
+
+CHOSEN = {"Interpolate": [{"method": method, "scales": (2, 3)} for method in range(len(METHODS))]}
+"""Attributes of operators of which no law speaks, and which no family enumerates."""
 
 
 def is_stated_by(law, name):
@@ -122,10 +127,11 @@ def scalar_applications(op, operator, generator):
 
 
 def chosen_applications(op, operator, generator):
-    """An operator of one operand, without axioms, at each choice of its enumeration over shapes of rank 1 to 4."""
+    """An operator of one operand, without axioms, at each choice of its attributes over shapes of rank 1 to 4."""
     if not operator.defined:
         return
-    for attributes in (choice for choices in operator.choices.values() for choice in choices):
+    enumerated = [choice for choices in operator.choices.values() for choice in choices]
+    for attributes in enumerated or CHOSEN.get(operator.name, ()):
         for rank in range(1, 5):
             operand = Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))
             try:

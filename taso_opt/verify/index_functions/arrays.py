@@ -72,6 +72,10 @@ class IndexArrays:
 
         return Tensor(sizes, tuple(map(plain, sizes)), element)
 
+    def resampling(self, like: Tensor, method: Dim, size: Dim, scale: Dim) -> Tensor:
+        """Shares of which nothing is known."""
+        return self.variable(f"resampling {method} {size} {scale}", (size * scale, size))
+
     def shape(self, x: Tensor) -> tuple[Dim, ...]:
         """The sizes."""
         return x.shape
