@@ -28,7 +28,7 @@ from mutants import changed_laws, changed_meanings, in_force, weakened_condition
 from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Term, Var, postorder, variables
+from taso_opt.core.term import Apply, Attribute, Term, Var, postorder, variables
 from taso_opt.core.types import REAL, TRUTH, TensorType
 from taso_opt.errors import TasoError, TypeMismatch
 from taso_opt.onnx_io import standalone_model
@@ -38,6 +38,7 @@ from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import SpecLibrary, load_specs, piecewise, reductions, transcendental, windows
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SCALARS
+from taso_opt.spec.resampling import METHODS
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import MISFITS, format_rule
 from taso_opt.verify.definitions import prove_definition
@@ -65,6 +66,11 @@ AGREEING = 8
 
 NEXT_AXIS = "joined along the next axis the two kernels of a pair stand in the same order once pairs are one axis again"
 ONE_WINDOW = "there is one window only, so that no stride leads to a second one"
+CHOSEN: Mapping[str, Sequence[Mapping[str, Attribute]]] = {
+    "Interpolate": [{"method": method, "scales": (2, 3)} for method in range(len(METHODS))]
+}
+"""Attributes of operators of which no law speaks, and which no family enumerates."""
+
 EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("PairGroups", "line 7: 4 becomes 3"): NEXT_AXIS,
     ("PairGroups", "line 7: 1 becomes 2"): NEXT_AXIS,
@@ -72,6 +78,7 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("PoolKernel", "line 3: 'g,cd->gcd' becomes 'g,cd->gdc'"): "an identity matrix is its own transposed one",
     ("PoolKernel", "line 6: 1 becomes 2"): ONE_WINDOW,
     ("Subsample", "line 2: 1 becomes 2"): "a window of one pixel has no second one that a dilation could move",
+    ("WinogradBias", "line 3: 1 becomes 2"): "the kernel has as many rows as columns of taps, which its types ask for",
     ("mean", "line 5: 1 becomes 2"): ONE_WINDOW,
     ("mean", "line 5: True becomes False"): "there is no padding that could count or not",
     (
@@ -337,7 +344,8 @@ def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> l
 def _chosen_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:
     """What the enumeration tries of an operator that has no axioms, over shapes of rank 1 to 4."""
     builder, operator = library.builder(), library.operators[name]
-    choices = [choice for family in operator.choices.values() for choice in family] if operator.defined else []
+    enumerated = [choice for family in operator.choices.values() for choice in family] if operator.defined else []
+    choices = enumerated or CHOSEN.get(name, ())
     for choice, rank in product(choices, range(1, 5)):
         try:
             term = builder.apply(name, [Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))], choice)

@@ -15,7 +15,7 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from mutate import CONSTANTS, TRUTHS
+from mutate import CHOSEN, CONSTANTS, TRUTHS
 from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
@@ -28,7 +28,6 @@ from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import load_specs
 from taso_opt.spec.elementwise import SCALARS
 from taso_opt.spec.piecewise import ratio
-from taso_opt.spec.resampling import METHODS
 from taso_opt.spec.rule_file import read_rules
 
 OPSETS = (9, 11, 13, 17, 18, 20, 23)
@@ -68,10 +67,6 @@ NUMBERS = {
     "RMSNormalization": (1,),
 }
 """Operands that ONNX keeps in attributes."""
-
-
-CHOSEN = {"Interpolate": [{"method": method, "scales": (2, 3)} for method in range(len(METHODS))]}
-"""Attributes of operators of which no law speaks, and which no family enumerates."""
 
 
 def is_stated_by(law, name):
