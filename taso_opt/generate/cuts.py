@@ -51,7 +51,8 @@ AXES = ((-1,), (-2, -1))
 IMAGES = ("@ c h w", "m @ h w")
 BOTH = (*PERMUTATIONS, SWAP)
 G = symbol("g")
-INTERPOLATED: Mapping[str, Attribute] = {"method": symbol("t"), "scales": (symbol("s_h"), symbol("s_w"))}
+SCALES = symbol("s_h"), symbol("s_w")
+INTERPOLATED: Mapping[str, Attribute] = {"method": symbol("t"), "scales": SCALES}
 """Any method of interpolation, and any scales."""
 
 POINTWISE: Mapping[str, Attribute] = {**ANY_WINDOWS, "strides": (1, 1), "pads": (0, 0, 0, 0)}
@@ -113,7 +114,7 @@ def cuts(operator: Operator) -> Iterator[Cut]:
     elif name == "Unsqueeze":
         yield from (Cut(_full(1, at), {"axis": -2}) for at in CONCAT_AXES[:2])
     elif name in ("Resize", "Subsample"):
-        factors = {"scales" if name == "Resize" else "strides": (symbol("s_h"), symbol("s_w"))}
+        factors = {"scales" if name == "Resize" else "strides": SCALES}
         yield from (Cut(_full(2, at), factors) for at in (-3, -4))
     elif name == "Interpolate":
         yield from (Cut(_schemes(scheme), INTERPOLATED) for scheme in ("n @ h w", "@ c h w"))

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Attribute, Term
-from taso_opt.generate.cuts import INTERPOLATED, POINTWISE, SELDOM, Cut, G, parameters
+from taso_opt.generate.cuts import INTERPOLATED, POINTWISE, SCALES, SELDOM, Cut, G, parameters
 from taso_opt.generate.passing import Kept, Take
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -17,7 +17,6 @@ from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
 U, V = symbol("u"), symbol("v")
 NEXT = (1, 1)
-SCALES = symbol("s_h"), symbol("s_w")
 
 
 Forms: TypeAlias = Iterator[tuple[str, Cut]]

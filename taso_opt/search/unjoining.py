@@ -24,15 +24,21 @@ def unjoined(terms: Iterable[Term], rewriter: Rewriter) -> Iterator[Sequence]:
     """
     for term in terms:
         if isinstance(term, Apply) and not rewriter.is_constant(term) and _is_product_of_enlarged(term, rewriter):
-            for composes in (False, True):
-                steps, image = _taken_apart(term, rewriter, composes)
-                if image is not term:
+            taken = (_taken_apart(term, rewriter, composes) for composes in (False, True))
+            for image, steps in {image: steps for steps, image in taken}.items():
+                if any(_moves_forward(step, rewriter) for step in steps):
                     yield steps, ((term, image),)
 
 
 def _is_product_of_enlarged(term: Apply, rewriter: Rewriter) -> bool:
     weights = any(rewriter.is_constant(operand) for operand in term.args)
     return weights and any(_is_enlarged(part, rewriter) for join in _joins(term) for part in join.args)
+
+
+def _moves_forward(step: Step, rewriter: Rewriter) -> bool:
+    """Whether what a step makes is enlarged, where it had been a product."""
+    ((_, new),) = step.replacements
+    return _is_enlarged(new, rewriter)
 
 
 def _joins(term: Apply) -> list[Apply]:

@@ -3,8 +3,8 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
 
+from resizes import resize
 from taso_opt.core.term import Apply
 from taso_opt.onnx_io import standalone_model, write_model
 from taso_opt.semantics.arrays import FloatArrays
@@ -14,19 +14,10 @@ from taso_opt.spec.resampling import METHODS, shares
 PLACES = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric")
 
 
-def resize(mode, places, scales=(1, 1, 2, 3), shape=(1, 2, 4, 5), opset=19, sizes=None, **attributes):
+def interpolation(mode, places, scales=(1, 1, 2, 3), shape=(1, 2, 4, 5), opset=19, **attributes):
     """A model of one Resize node."""
-    constants = {"roi": np.array([], np.float32), "scales": np.array([] if sizes else scales, np.float32)}
-    if sizes:
-        constants["sizes"] = np.array(sizes, np.int64)
-    node = helper.make_node(
-        "Resize", ["x", *constants], ["y"], mode=mode, coordinate_transformation_mode=places, **attributes
-    )
-    weights = [numpy_helper.from_array(value, name) for name, value in constants.items()]
-    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
-    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [None] * len(shape))
-    graph = helper.make_graph([node], "g", [x], [y], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    scales = None if "sizes" in attributes else scales
+    return resize(opset, shape=shape, scales=scales, mode=mode, coordinate_transformation_mode=places, **attributes)
 
 
 def random(shape):
@@ -44,7 +35,7 @@ def method_of(model):
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_what_is_read_computes_what_the_runtime_does(read, run, mode, places, rows):
     for scales in ((1, 1, 2, 3), (1, 1, 4, 1), (1, 1, 1, 8)):
-        proto = resize(mode, places, scales, (2, 3, rows, 4))
+        proto = interpolation(mode, places, scales, (2, 3, rows, 4))
         model = read(proto)
         if (mode, places) == ("cubic", "asymmetric"):
             assert method_of(model) is None
@@ -60,7 +51,7 @@ def test_what_is_read_computes_what_the_runtime_does(read, run, mode, places, ro
 @pytest.mark.parametrize("opset", [11, 13, 18, 19])
 @pytest.mark.parametrize("method", range(len(METHODS)))
 def test_every_method_is_written_as_it_was_read(read, run, method, opset):
-    proto = resize(*METHODS[method], opset=opset)
+    proto = interpolation(*METHODS[method], opset=opset)
     model = read(proto)
     assert model.graph.outputs[0].attribute("method") == method
     assert write_model(model, model.graph).SerializeToString() == model.path.read_bytes()
@@ -78,15 +69,15 @@ def test_every_method_is_written_as_it_was_read(read, run, method, opset):
 @pytest.mark.parametrize(
     "proto",
     [
-        resize("linear", "half_pixel", (1, 1, 1.5, 2)),
-        resize("linear", "half_pixel", (1, 2, 2, 2)),
-        resize("linear", "half_pixel", (1, 1, 0.5, 0.5)),
-        resize("linear", "half_pixel", sizes=[1, 2, 6, 10]),
-        resize("linear", "half_pixel", antialias=1),
-        resize("linear", "half_pixel", (1, 2, 2), (1, 4, 5)),
-        resize("cubic", "half_pixel", cubic_coeff_a=-0.5),
-        resize("cubic", "half_pixel", exclude_outside=1),
-        resize("linear", "tf_crop_and_resize"),
+        interpolation("linear", "half_pixel", (1, 1, 1.5, 2)),
+        interpolation("linear", "half_pixel", (1, 2, 2, 2)),
+        interpolation("linear", "half_pixel", (1, 1, 0.5, 0.5)),
+        interpolation("linear", "half_pixel", sizes=[1, 2, 6, 10]),
+        interpolation("linear", "half_pixel", antialias=1),
+        interpolation("linear", "half_pixel", (1, 2, 2), (1, 4, 5)),
+        interpolation("cubic", "half_pixel", cubic_coeff_a=-0.5),
+        interpolation("cubic", "half_pixel", exclude_outside=1),
+        interpolation("linear", "tf_crop_and_resize"),
     ],
 )
 def test_other_interpolation_stays_opaque(read, proto):
@@ -94,12 +85,12 @@ def test_other_interpolation_stays_opaque(read, proto):
 
 
 def test_sizes_that_are_whole_multiples_are_scales(read):
-    output = read(resize("linear", "half_pixel", sizes=[1, 2, 8, 15])).graph.outputs[0]
+    output = read(interpolation("linear", "half_pixel", sizes=[1, 2, 8, 15])).graph.outputs[0]
     assert output.attribute("scales") == (2, 3)
 
 
 def test_images_of_any_size_are_interpolated(read):
-    model = read(resize("linear", "half_pixel", shape=("N", 3, "H", "W")))
+    model = read(interpolation("linear", "half_pixel", shape=("N", 3, "H", "W")))
     (output,) = model.graph.outputs
     assert [str(dim) for dim in model.builder.type(output).shape] == ["N", "3", "2*H", "3*W"]
 
