@@ -41,10 +41,17 @@ def read(op, node):
     kind, scales = node.types[0], scales_of(node)
     if kind is None or kind.dtype not in FLOATS or kind.rank < 2 or scales is None:
         return None
-    if _is_exact(node):
-        return op.Resize(node.inputs[0], scales=scales)
-    method = method_of(node) if node.op_type == "Resize" and node.opset >= MODES_SINCE else None
-    return None if method is None else op.Interpolate(node.inputs[0], method=method, scales=scales)
+    exact = _is_exact(node)
+    method = method_of(node) if not exact and node.op_type == "Resize" and node.opset >= MODES_SINCE else None
+    if not exact and method is None:
+        return None
+    if set(scales) == {1}:  # every element stays where it is
+        return node.inputs[0]
+    return (
+        op.Resize(node.inputs[0], scales=scales)
+        if exact
+        else op.Interpolate(node.inputs[0], method=method, scales=scales)
+    )
 
 
 def _is_exact(node):

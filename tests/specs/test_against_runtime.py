@@ -77,6 +77,8 @@ def is_stated_by(law, name):
 CASES = 40
 WRITTEN = sorted(name for name, operator in load_specs().operators.items() if not operator.weights_only)
 PREPARED = sorted(name for name, one in load_specs().operators.items() if one.weights_only and not one.defined)
+WEIGHTS = ("f", "w")
+"""What axioms call the operand that is prepared."""
 DEFINED = sorted(name for name, one in load_specs().operators.items() if one.weights_only and one.defined)
 IN_RULES = [name for name in DEFINED if not any(is_stated_by(law, name) for law in load_specs().definitions.values())]
 SPREAD = 3.0
@@ -288,22 +290,23 @@ def test_what_an_operator_writes_it_reads_back_as_itself(library, name, tmp_path
 
 
 @pytest.mark.parametrize("name", PREPARED)
-def test_convolutions_with_prepared_kernels_compute_the_same_in_the_runtime(library, name):
+def test_products_with_prepared_weights_compute_the_same_in_the_runtime(library, name):
     op, generator = library.builder(), np.random.default_rng(0)
     laws = [axiom for axiom in library.axioms.values() if axiom.law.__module__.endswith(f".{name.lower()}")]
-    instances = [one for law in laws for one in law.instances(op) if has_conv((*one.left, *one.right))]
-    assert instances, f"expected an axiom about convolutions with {name}"
+    instances = [one for law in laws for one in law.instances(op) if has_product((*one.left, *one.right))]
+    assert instances, f"expected an axiom about products with {name}"
     for instance in instances:
         for sides in random_instances(op, (*instance.left, *instance.right), 5, generator, "float32"):
-            left, right = with_constant_kernels(op, sides)
+            left, right = with_constant_weights(op, sides)
             x = generator.normal(size=op.type(Var("x", variable_types(sides)["x"])).shape).astype(np.float32)
-            kernel = generator.normal(size=variable_types(sides)["f"].shape).astype(np.float32)
+            (shape,) = (kind.shape for one, kind in variable_types(sides).items() if one in WEIGHTS)
+            weights = generator.normal(size=shape).astype(np.float32)
             found = []
             for side in (left, right):
                 if isinstance(side, Var):
                     found.append(x)
                     continue
-                model = standalone_model(op, [side], opset=17, ir_version=8, constant_values=lambda _, f=kernel: f)
+                model = standalone_model(op, [side], opset=17, ir_version=8, constant_values=lambda _, w=weights: w)
                 found.append(run(model, {"i0": x})[0])
             np.testing.assert_allclose(*found, **TOLERANCE)
 
@@ -354,22 +357,22 @@ def applies(roots, name):
     return any(isinstance(term, Apply) and term.operator == name for term in postorder(roots))
 
 
-def has_conv(roots):
-    return applies(roots, "Conv")
+def has_product(roots):
+    return applies(roots, "Conv") or applies(roots, "MatMul")
 
 
 def variable_types(roots):
     return {term.name: term.type for term in postorder(roots) if isinstance(term, Var)}
 
 
-def with_constant_kernels(op, roots):
-    """The same terms with the variable f as a constant."""
+def with_constant_weights(op, roots):
+    """The same terms with the variable that weights are prepared from as a constant."""
     new = {}
     for term in postorder(roots):
         if isinstance(term, Apply):
             new[term] = op.rebuild(term, tuple(new[argument] for argument in term.args))
         else:
-            new[term] = Const("f", term.type) if term.name == "f" else term
+            new[term] = Const(term.name, term.type) if term.name in WEIGHTS else term
     return [new[root] for root in roots]
 
 
@@ -384,7 +387,7 @@ def canonical(op, term):
         return op.Reshape(*term.args, shape=op.type(term).shape)
     for name in {"beta", "exponent"} & attributes.keys():
         attributes[name] = Fraction(*attributes[name]).as_integer_ratio()
-    if term.operator == "Subsample" and attributes["strides"] == (1, 1):
+    if (1, 1) in (attributes.get("scales"), term.operator == "Subsample" and attributes["strides"]):
         return term.args[0]
     if attributes.get("count_include_pad") and not any(attributes["pads"]):
         attributes["count_include_pad"] = 0
