@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Apply, Item, Term
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
 
@@ -29,6 +29,7 @@ def whole_joins(term: Term, builder: Builder, rewrites: Rewrites, kind: Kind) ->
         yield from _flat(term, builder, rewrites)
         if len(term.args) > 2:  # of two the rule itself speaks
             yield from _without_neighbours(term, builder, rewrites)
+            yield from _without_splits(term, builder, rewrites)
             yield from _of_like(term, builder, rewrites, kind)
 
 
@@ -84,6 +85,21 @@ def _meeting(join: Apply, one: Term, other: Term, builder: Builder, rewrites: Re
         return None
     steps = rewrites(_joined(join, (one, other), builder))
     return next((step for step in steps if step.replacements[0][1].children == one.args), None)
+
+
+def _without_splits(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
+    """The step that joins a tensor itself in a longer join, where that has all parts of it side by side."""
+    for at, operand in enumerate(term.args):
+        if isinstance(operand, Item) and operand.index == 0:
+            end = at + len(builder.types(operand.term))
+            parts = term.args[at:end]
+            whole = operand.children[0].children[0]
+            if 1 < len(parts) < len(term.args):
+                steps = rewrites(_joined(term, parts, builder))
+                taken = next((step for step in steps if step.replacements[0][1] is whole), None)
+                if taken is not None:
+                    new = _joined(term, (*term.args[:at], whole, *term.args[end:]), builder)
+                    yield type(taken)(taken.rule, ((term, new),))
 
 
 def _of_like(term: Apply, builder: Builder, rewrites: Rewrites, kind: Kind) -> Iterator[Step]:

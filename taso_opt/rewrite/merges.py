@@ -70,9 +70,9 @@ class Merges:
         The order does not depend on where the siblings stand, so that merges at several places join the same operands
         in the same order, and joining the parts of a split undoes it.
         """
-        return sorted(siblings, key=lambda element: [self._place(term) for term in private_terms(element)])
+        return sorted(siblings, key=lambda element: [self.place(term) for term in private_terms(element)])
 
-    def _place(self, term: Term) -> tuple[int, int, bytes]:
+    def place(self, term: Term) -> tuple[int, int, bytes]:
         """How high a term stands, the place of the part or input that it descends from, and the term itself for ties.
 
         The steps of an unrolled recurrence stand the higher the later they are.

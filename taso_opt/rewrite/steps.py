@@ -150,6 +150,11 @@ class Rewriter:
         deep = (entry for entry in entries if not is_seen_in_views(pattern(entry)))
         return self._rule_index(seen, pattern), self._index(deep, pattern)
 
+    @property
+    def builder(self) -> Builder:
+        """What makes terms over the operators that rules speak of."""
+        return self._builder
+
     def is_constant(self, term: Term) -> bool:
         """Whether a term depends on constants only, so that it costs nothing at run time."""
         known = self._constant.get(term)
@@ -257,9 +262,17 @@ class Rewriter:
             yield from self.rewrites(term)
         for whole, operands in sums(self._builder, live):
             yield from self.sum_rewrites(whole, operands)
-        yield from (Step(rule, pairs) for rule, pairs in self._merges.all(terms, live))
+        yield from self.merges(terms, live)
         yield from self.cuts(terms)
         yield from self.together(terms)
+
+    def merges(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
+        """Every step on a graph that replaces several of its `live` terms together."""
+        yield from (Step(rule, pairs) for rule, pairs in self._merges.all(terms, live))
+
+    def place(self, term: Term) -> tuple[int, int, bytes]:
+        """What merges sort by what they join: its height, the part or input that it descends from, and itself."""
+        return self._merges.place(term)
 
     def cuts(self, terms: Iterable[Term]) -> Iterator[Step]:
         """Every step on a graph that takes all slices of a tensor along an axis for the parts of one split."""

@@ -148,8 +148,9 @@ def rising_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> Move
 
 
 def chaining_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired) -> Move | None:
-    """What says the cells of a recurrence as one operator at the largest gain; None where nothing gains."""
-    priced = _priced([here.local_change(*sequence) for sequence in here.chained(rewriter, expired)], price)
+    """What says all steps of a recurrence as one operator at the largest gain; None where nothing gains."""
+    sequences = (*here.chained(rewriter, expired), *here.unrolled(rewriter, expired))
+    priced = _priced([here.local_change(*sequence) for sequence in sequences], price)
     return min((move for move, _ in priced if move.change < 0), key=lambda move: move.change, default=None)
 
 

@@ -12,7 +12,9 @@ from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step
 from taso_opt.search.chaining import chained
 from taso_opt.search.descent import descents
+from taso_opt.search.linear import Region
 from taso_opt.search.rising import raised
+from taso_opt.search.unrolling import unrolled
 from taso_opt.search.widening import widenings
 
 PLAIN_LAYOUTS = Layouts()
@@ -119,6 +121,14 @@ class Neighbourhood:
     def chained(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that say the cells of a recurrence as one operator."""
         return chained(sorted(self._outputs), rewriter, expired)
+
+    def unrolled(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+        """Sequences that compute recurrences of sums and multiples as one product with constants."""
+
+        def is_used(term: Term, region: Region) -> bool:
+            return self._is_used_beyond(term, frozenset(region.members))
+
+        return unrolled(sorted(self._outputs), is_used, rewriter, expired)
 
     def widenings(self, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""
