@@ -17,12 +17,12 @@ from .bert import (
 )
 from .cells import gru_cells, lstm_cells, lstm_slices, rnn_cells
 from .densenet import densenet121
-from .detection import sliced_channels
+from .detection import segmentation_head, sliced_channels
 from .inception import inception_v3
 from .lora import lora
 from .mobilenet import mobilenet_spellings
 from .nasnet import nasnet
-from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, sublstm
+from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, smoothing, sublstm
 from .repvgg import repvgg, repvgg_normalized
 from .resnet import resnet50
 from .resnext import resnext50_branches, resnext50_grouped, resnext50_split, resnext_exported
@@ -41,6 +41,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     sublstm,
     mi_lstm,
     sc_rnn,
+    smoothing,
     gru_cells,
     lstm_cells,
     lstm_slices,
@@ -74,6 +75,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     gelu_spellings,
     activation_spellings,
     sliced_channels,
+    segmentation_head,
     keyword_spotter,
     wavenet,
     vocoder,

@@ -1,4 +1,4 @@
-"""Recurrent networks unrolled over time: NasRNN, LSTM, subLSTM, MI-LSTM and SC-RNN.
+"""Recurrent networks unrolled over time: NasRNN, LSTM, subLSTM, MI-LSTM, SC-RNN and exponential smoothing.
 
 Inputs are the initial state (h0; c0 of a cell; s0 and h0 of SC-RNN) and x1..xT, each [1, hidden]; weights are
 constants, normal with standard deviation 1/sqrt(fan-in), and shared by all steps unless said. The weights of the
@@ -17,6 +17,8 @@ MI-LSTM (T = 10, H = 512): the LSTM with pre-activations a * (x W) * (h U) + b1 
 The output of all these is the last h, [1, hidden].
 SC-RNN (T = 10, H = 512, C = 256):  s = 0.05 (x B) + 0.95 s;  h = sig(s P + x A + h R);  y_t = h U + s V;
     every y_t, [1, hidden], is an output.
+smoothing (T = 32, 256 series), Holt's linear method: input [1, T, series]; the level l is x_1 first and the trend b is
+    0; l = 0.3 x_t + 0.7 (l + b), b = 0.1 (l - l before) + 0.9 b; output l + b after each step, [1, T - 1, series].
 """
 
 import onnx
@@ -100,6 +102,22 @@ def sc_rnn(steps: int = 10, hidden: int = 512, context: int = 256) -> onnx.Model
         h = b.node("Sigmoid", b.total([b.node("MatMul", s, P), b.node("MatMul", x, A), b.node("MatMul", h, R)]))
         y = b.node("Add", b.node("MatMul", h, U), b.node("MatMul", s, V))
         b.graph_output(y, (1, hidden))
+    return b.build()
+
+
+def smoothing(steps: int = 32, series: int = 256) -> onnx.ModelProto:
+    """Forecasts of one step by exponential smoothing with a trend; output [1, steps - 1, series]."""
+    b = GraphBuilder("smoothing")
+    x = b.graph_input("x", (1, steps, series))
+    observed = [b.node("Gather", x, b.index(step), axis=1) for step in range(steps)]
+    level, trend, forecasts = observed[0], b.node("Mul", observed[0], b.scalar(0.0)), []
+    for value in observed[1:]:
+        before, expected = level, b.node("Add", level, trend)
+        level = b.node("Add", b.node("Mul", value, b.scalar(0.3)), b.node("Mul", expected, b.scalar(0.7)))
+        moved = b.node("Mul", b.node("Sub", level, before), b.scalar(0.1))
+        trend = b.node("Add", moved, b.node("Mul", trend, b.scalar(0.9)))
+        forecasts.append(b.node("Unsqueeze", b.node("Add", level, trend), b.integers([1])))
+    b.graph_output(b.node("Concat", *forecasts, axis=1), (1, steps - 1, series))
     return b.build()
 
 
