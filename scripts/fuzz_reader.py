@@ -25,10 +25,9 @@ from typing import Any
 
 import fuzz_seeds
 from fuzz_mutate import Mutate, mutated_model, mutated_rules
-from taso_opt.core.rule import RuleSet
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import read_model
-from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 
@@ -66,7 +65,7 @@ def targets() -> tuple[Target, Target]:
     builder = library.builder()
 
     def rules(path: Path) -> object:
-        return compile_rules(RuleSet(read_rules(path, builder).rules), builder)
+        return list(CompiledRules(read_rules(path, builder), builder))
 
     return (
         Target("model", list(fuzz_seeds.models()), mutated_model, lambda path: read_model(path, library)),

@@ -42,7 +42,7 @@ from taso_opt.onnx_io import (
 )
 from taso_opt.report.quantities import duration
 from taso_opt.report.record import Record
-from taso_opt.rewrite.pattern import CompiledRule
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.backtracking import BacktrackingSearch
@@ -120,7 +120,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     with CostTable() as table:
         measurer = Measurer.of_model(job.process, job.run, job.info, model, bound)
         latency = CostModel.of_model(model, bound, table, measurer, measuring)
-        question = search_question(job, rules)
+        question = search_question(job, rules.rules)
         clock = Clock(table.cut(latency.place, question))
         latency.settle(model.graph.outputs)
         with rare_garbage_collection():
@@ -136,7 +136,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
 
 
 def _searched(
-    job: Job, rules: Sequence[CompiledRule], latency: CostModel, bound: Builder, clock: Clock
+    job: Job, rules: CompiledRules, latency: CostModel, bound: Builder, clock: Clock
 ) -> tuple[SearchResult, Costs]:
     """What a search finds, and anew where that rests on noise; its plans are priced by the costs as they are then."""
     model, outputs, found = job.model, job.model.graph.outputs, None

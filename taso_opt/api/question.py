@@ -8,17 +8,17 @@ from typing import Any
 
 from taso_opt import __version__
 from taso_opt.api.job import Job
-from taso_opt.rewrite.pattern import CompiledRule
+from taso_opt.core.rule import RuleSet
 from taso_opt.runtime.inputs import add_array
 from taso_opt.search.finals import Standard
 from taso_opt.search.plan import Plan
 
 
-def search_question(job: Job, rules: Sequence[CompiledRule]) -> str:
+def search_question(job: Job, rules: RuleSet) -> str:
     """A digest of all that a search depends on beside costs: model, sizes, rules, goal, budget, version of the tool."""
     sizes = sorted(job.source.bindings.items())
     found = sha256(repr((__version__, sizes, job.goal, job.budget, job.settings.alpha)).encode())
-    found.update(" ".join(rule.rule.name for rule in rules).encode())
+    found.update(" ".join(rule.name for rule in rules).encode())
     _add_model(found, job)
     return found.hexdigest()
 

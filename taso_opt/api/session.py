@@ -14,8 +14,7 @@ from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.core.rule import FpClass, RuleSet
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Model, needs_libraries, skeleton, weight_bytes
-from taso_opt.rewrite.lift import compile_rules
-from taso_opt.rewrite.pattern import CompiledRule
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.runtime import (
     ONNXRUNTIME,
     RunSettings,
@@ -37,7 +36,7 @@ LOADED_WHOLE = 256 << 20
 """Bytes of weights up to which a model is loaded whole to see whether the runtime takes it."""
 
 
-def usable_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
+def usable_rules(path: Path | None, loosest: FpClass) -> CompiledRules:
     """The rules of a library (the shipped one for None) up to a floating-point class, ready to match.
 
     The shipped library is read and compiled once for all models of a program. Raises as read_rules does.
@@ -46,15 +45,15 @@ def usable_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...
 
 
 @cache
-def _shipped_rules(loosest: FpClass) -> tuple[CompiledRule, ...]:
+def _shipped_rules(loosest: FpClass) -> CompiledRules:
     return _compiled_rules(None, loosest)
 
 
-def _compiled_rules(path: Path | None, loosest: FpClass) -> tuple[CompiledRule, ...]:
+def _compiled_rules(path: Path | None, loosest: FpClass) -> CompiledRules:
     builder = load_specs().builder()
     with rare_garbage_collection():
         rules = tuple(rule for rule in read_rules(path, builder) if rule.fp_class <= loosest)
-        return compile_rules(RuleSet(rules), builder)
+        return CompiledRules(RuleSet(rules), builder)
 
 
 def running(process: RuntimeProcess, settings: OptimizeSettings | CompareSettings) -> tuple[RuntimeInfo, RunSettings]:

@@ -66,6 +66,15 @@ class Rule:
         """The same equation read from right to left."""
         return Rule(self.target, self.source, self.name, self.fp_class, self.certificate, self.conditions)
 
+    @property
+    def tells_target(self) -> bool:
+        """Whether the source mentions all variables and all sizes of the target.
+
+        Dilations that do not matter, as those of a pointwise kernel, may be open.
+        """
+        given = mentioned(self.source)
+        return mentioned(self.target) <= given or mentioned(self.target, besides=DILATIONS) <= given
+
     def bounds(self, variable: str) -> Bounds | None:
         """Within what the values of a variable have to lie; None where any will do."""
         return next((one.bounds for one in self.conditions if one.variable == variable), None)
@@ -91,16 +100,15 @@ class RuleSet:
     def __len__(self) -> int:
         return len(self.rules)
 
-    def directed(self) -> Iterator[Rule]:
-        """Every rule in every direction whose source mentions all variables and all sizes of its target.
-
-        Dilations that do not matter, as those of a pointwise kernel, may be open.
-        """
+    def both_ways(self) -> Iterator[Rule]:
+        """Every rule, and after it the same from right to left."""
         for rule in self.rules:
-            for one_way in (rule, rule.reversed()):
-                given = mentioned(one_way.source)
-                if mentioned(one_way.target) <= given or mentioned(one_way.target, besides=DILATIONS) <= given:
-                    yield one_way
+            yield rule
+            yield rule.reversed()
+
+    def directed(self) -> Iterator[Rule]:
+        """Every rule in every direction whose source tells its target."""
+        return (rule for rule in self.both_ways() if rule.tells_target)
 
 
 def open_sizes(rule: Rule) -> frozenset[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
-from operator import or_
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from taso_opt.core.rule import Rule
@@ -38,12 +36,9 @@ class Outline(NamedTuple):
 class Outlines:
     """Draws the outlines of terms, each once for all indexes of rules."""
 
-    def __init__(self, types: Callable[[Term], tuple[TensorType, ...]], rules: Iterable[Rule]) -> None:
-        """`types` tells the types of all outputs of a term; the sizes that some rule asks for are told apart."""
-        self._types = types
-        shapes = {variable.type.shape for rule in rules for variable in rule.variables}
-        numbers = {size for shape in shapes for size in shape if isinstance(size, int)}
-        self._asked = {1, *numbers}  # a number of a rule may be a tensor of one element
+    def __init__(self, types: Callable[[Term], tuple[TensorType, ...]], asked: frozenset[int]) -> None:
+        """`types` tells the types of all outputs of a term; the sizes that are `asked` for are told apart."""
+        self._types, self._asked = types, asked
         self._sizes: dict[tuple[TensorType, ...], Sizes] = {}
         self._drawn: tuple[dict[Term, Outline], ...] = tuple({} for _ in range(DEPTH + 1))
 
@@ -52,7 +47,7 @@ class Outlines:
         known = self._drawn[depth].get(term)
         if known is None:
             below = tuple(self.of(child, depth - 1) for child in term.children) if depth > 1 else ()
-            known = self._drawn[depth][term] = Outline(_operator(term), self._sizes_of(term), below)
+            known = self._drawn[depth][term] = Outline(operator_name(term), self._sizes_of(term), below)
         return known
 
     def _sizes_of(self, term: Term) -> Sizes:
@@ -68,67 +63,50 @@ class Outlines:
 class RuleIndex(Generic[R]):
     """Entries by what their pattern asks of the upper operators of a term; the answer is kept for each outline met."""
 
-    def __init__(self, entries: Iterable[R], pattern: Callable[[R], Pattern], outlines: Outlines) -> None:
-        self._pattern, self._outlines = pattern, outlines
-        self._bits: dict[str, int] = {}
-        self._by_head: dict[str, list[tuple[R, int]]] = {}
-        for entry in entries:
-            root = head(pattern(entry))
-            if root is not None:
-                asked = self._set(asked_operators(pattern(entry), DEPTH))
-                self._by_head.setdefault(root, []).append((entry, asked))
+    def __init__(
+        self, entries: Callable[[Outline], Sequence[R]], pattern: Callable[[R], Pattern], outlines: Outlines
+    ) -> None:
+        """`entries` tells those that come into question for an outline by its operators."""
+        self._entries, self._pattern, self._outlines = entries, pattern, outlines
         self._found: dict[Outline, tuple[R, ...]] = {}
 
     def candidates(self, term: Term) -> tuple[R, ...]:
         """The entries whose pattern may match the term, in the order given."""
-        if _operator(term) not in self._by_head:
-            return ()
         outline = self._outlines.of(term)
         found = self._found.get(outline)
         if found is None:
-            missing = ~self._set(_operators(outline))
-            entries = [entry for entry, asked in self._by_head[outline.operator] if not asked & missing]
+            entries = self._entries(outline)
             found = tuple(entry for entry in entries if may_fit(self._pattern(entry), outline, DEPTH))
             self._found[outline] = found
         return found
 
-    def of_operator(self, term: Term) -> Sequence[R]:
-        """The entries whose pattern begins with the operator of the term, whatever stands below."""
-        return [entry for entry, _ in self._by_head.get(_operator(term), ())]
 
-    def _set(self, operators: Iterable[str]) -> int:
-        """Operators as the bits of a number."""
-        return reduce(or_, (self._bits.setdefault(name, 1 << len(self._bits)) for name in operators), 0)
+def asked_sizes(rules: Iterable[Rule]) -> frozenset[int]:
+    """The numbers among the sizes of variables, and 1: a number of a rule may be a tensor of one element."""
+    shapes = {variable.type.shape for rule in rules for variable in rule.variables}
+    return frozenset([1, *(size for shape in shapes for size in shape if isinstance(size, int))])
 
 
-def _operator(term: Term) -> str:
+def operator_name(term: Term) -> str:
     """The operator of a term as outlines have it."""
     if isinstance(term, Apply):
         return term.operator
     return "Item" if isinstance(term, Item) else CONSTANT if isinstance(term, Const) else ""
 
 
-def asked_operators(pattern: Pattern, depth: int) -> Iterator[str]:
-    """The operators that a pattern asks for within so many levels of an outline, however often and wherever."""
-    root = head(pattern)
-    if depth == 0 or root is None or isinstance(pattern, Fold):
-        return
-    yield root
-    match pattern:
-        case Application(_, args):
-            for argument in args:
-                yield from asked_operators(argument, depth - 1)
-        case Join(inner) | Output(inner):
-            yield from asked_operators(inner, depth - 1)
-        case Part(inner) if depth > 1:
-            yield "Split"
-            yield from asked_operators(inner, depth - 2)
+def upper_operators(term: Term, depth: int = DEPTH) -> Iterator[str]:
+    """The operators of a term within so many levels, its own first, as its outline has them; none of leaves."""
+    if depth and term.children:
+        yield operator_name(term)
+        for child in term.children:
+            yield from upper_operators(child, depth - 1)
 
 
-def _operators(outline: Outline) -> Iterator[str]:
+def operators_of(outline: Outline) -> Iterator[str]:
+    """The operators of an outline, its own first."""
     yield outline.operator
     for one in outline.below:
-        yield from _operators(one)
+        yield from operators_of(one)
 
 
 def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:

@@ -9,18 +9,15 @@ more often on the right than on the left, as z does in (x z)(y z) = (x y)(z z): 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from taso_opt.core.condition import ANY, Condition
-from taso_opt.core.dims import Dim, Size, bind, product, substitute, symbol, total
+from taso_opt.core.dims import Dim, Size, substitute, symbol, total
 from taso_opt.core.literal import literal_value
-from taso_opt.core.rule import Rule, RuleSet, mentioned, open_sizes
+from taso_opt.core.rule import Rule, mentioned
 from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.margins import puts_zeros_beside
-from taso_opt.rewrite.operands import with_own_operands
-from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.pattern import (
     Application,
     CompiledRule,
@@ -32,12 +29,9 @@ from taso_opt.rewrite.pattern import (
     Pattern,
     Total,
     Variable,
-    head,
     shared_leaves,
 )
 from taso_opt.rewrite.renaming import Renaming, correspondences
-from taso_opt.rewrite.rows import adds_a_row
-from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.spec.builder import Builder
 
 FOLDABLE = frozenset({"Add", "Mul"})
@@ -47,16 +41,7 @@ class NotLiftable(Exception):
     """Raised inside this module when the halves of a rule do not correspond."""
 
 
-def compile_rules(rules: RuleSet, builder: Builder) -> tuple[CompiledRule, ...]:
-    """The pattern forms of a rule set, in every direction that can be matched; good for any builder of the library."""
-    useful = [_closed(rule, builder) for rule in rules.directed() if not _only_adds(rule, builder)]
-    pairs = list(paired(useful, builder))
-    useful += [*pairs, *with_own_operands(pairs, useful, builder), *with_wholes(useful, builder)]
-    found = [form for rule in useful for form in _forms(rule, builder) if head(form.source) is not None]
-    return (*found, *_compiled_on_request(rules, builder))
-
-
-def _forms(rule: Rule, builder: Builder) -> Iterator[CompiledRule]:
+def compile_forms(rule: Rule, builder: Builder) -> Iterator[CompiledRule]:
     """All pattern forms of a rule in the direction given."""
     one = compile_rule(rule, builder)
     if one is None and len(rule.source) > 1:
@@ -64,34 +49,9 @@ def _forms(rule: Rule, builder: Builder) -> Iterator[CompiledRule]:
     yield from (form for form in (one, compile_fold(rule, builder)) if form is not None)
 
 
-def _compiled_on_request(rules: RuleSet, builder: Builder) -> Iterator[CompiledRule]:
-    """The pattern forms of the rules that any tensor fits: a search says where, and how many zeros stand beside it."""
-    for rule in rules:
-        for one_way in (rule, rule.reversed()):
-            if puts_zeros_beside(one_way) or adds_a_row(one_way):
-                yield _Lifting(builder, Renaming()).compile(one_way)
-
-
-def _closed(rule: Rule, builder: Builder) -> Rule:
-    """The rule with 1, which models have, for the dilations in its target that may be any."""
-    ones = dict.fromkeys(open_sizes(rule), 1)
-    if not ones:
-        return rule
-    closed: dict[Term, Term] = {}
-    for term in postorder(rule.target):
-        new = tuple(closed[child] for child in term.children)
-        if isinstance(term, Apply):
-            attributes = {name: _bound(value, ones) for name, value in term.attributes}
-            closed[term] = builder.apply(term.operator, new, attributes)
-        else:
-            closed[term] = builder.rebuild(term, new)
-    return replace(rule, target=tuple(closed[root] for root in rule.target))
-
-
-def _bound(value: Attribute, sizes: Mapping[str, int]) -> Attribute:
-    if isinstance(value, tuple):
-        return tuple(_bound(part, sizes) for part in value)
-    return bind(value, sizes) if isinstance(value, Size) else value
+def compile_on_request(rule: Rule, builder: Builder) -> CompiledRule:
+    """The pattern form of a rule whose source is one variable, which any tensor fits."""
+    return _Lifting(builder, Renaming()).compile(rule)
 
 
 def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:
@@ -125,37 +85,6 @@ def compile_together(rule: Rule, builder: Builder) -> Iterator[CompiledRule]:
             yield _Lifting(builder, Renaming(), rule.conditions).compile_together(
                 replace(rule, source=source, target=target)
             )
-
-
-def _only_adds(rule: Rule, builder: Builder) -> bool:
-    """Whether the rule in this direction does something more to what is there, or repeats operands of it before.
-
-    As Relu(x) = Relu(Relu(x)) does, and Add(x, y) = Add(x, Expand(y)), and a convolution of x joined to itself.
-    """
-    if len(rule.source) > 1:
-        return False
-    (source,), (target,) = rule.source, rule.target
-    if source in postorder(rule.target):
-        return True
-    if not isinstance(source, Apply) or not isinstance(target, Apply) or source.operator != target.operator:
-        return False
-    changed = [(old, new) for old, new in zip(source.args, target.args, strict=False) if old != new]
-    if len(source.args) != len(target.args):
-        return False
-    repeated = source.attributes == target.attributes and all(_repeats(old, new, builder) for old, new in changed)
-    return repeated or (bool(changed) and all(_doubles(old, new) for old, new in changed))
-
-
-def _repeats(old: Term, new: Term, builder: Builder) -> bool:
-    """Whether a term is one operator on another and has another number of elements."""
-    if not isinstance(new, Apply) or new.args != (old,):
-        return False
-    return product(builder.type(old).shape) != product(builder.type(new).shape)
-
-
-def _doubles(old: Term, new: Term) -> bool:
-    """Whether a term is the join of another one to itself."""
-    return isinstance(new, Apply) and new.operator == "Concat" and set(new.args) == {old}
 
 
 def compile_fold(rule: Rule, builder: Builder) -> CompiledRule | None:

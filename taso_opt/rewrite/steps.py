@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -14,20 +14,21 @@ from taso_opt.core.term import Apply, Const, Term, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.cuts import whole_cuts
 from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, Found, element_pattern, fitting, joined
-from taso_opt.rewrite.index import Outlines, RuleIndex
+from taso_opt.rewrite.index import Outlines, RuleIndex, operator_name
 from taso_opt.rewrite.joins import whole_joins
-from taso_opt.rewrite.lift import compile_rules
 from taso_opt.rewrite.likeness import LikeIndex, Likeness
 from taso_opt.rewrite.margins import margin_axis, margin_sizes, puts_zeros_beside
 from taso_opt.rewrite.match import Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.merges import Merges
-from taso_opt.rewrite.pattern import CompiledRule, Fold, Pattern, Variable
+from taso_opt.rewrite.pattern import CompiledRule, Fold
 from taso_opt.rewrite.rows import adds_a_row
 from taso_opt.rewrite.sums import sums
 from taso_opt.rewrite.together import Together
-from taso_opt.rewrite.views import FoundInViews, Views, is_seen_in_views
+from taso_opt.rewrite.uses import MERGING, SINGLE, Entries, Use
+from taso_opt.rewrite.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
 
 MAX_PAIRED = 6
@@ -70,25 +71,13 @@ def rules_of(steps: Iterable[Step]) -> tuple[int, ...]:
     return tuple(id(step.rule) for step in steps)
 
 
-def _source(entry: Entry) -> Pattern:
-    return entry[0].source
-
-
-def _apart(entries: Iterable[Entry], chosen: Callable[[CompiledRule], bool]) -> tuple[list[Entry], list[Entry]]:
-    """The entries whose rules are chosen, and the others."""
-    found: tuple[list[Entry], list[Entry]] = [], []
-    for entry in entries:
-        found[not chosen(entry[0])].append(entry)
-    return found
-
-
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
 
     def __init__(
         self,
         builder: Builder,
-        rules: RuleSet | Sequence[CompiledRule],
+        rules: RuleSet | CompiledRules,
         value_of: ValueOf = literal_value,
         within: Within = literal_within,
         leaves: Sequence[Term] = (),
@@ -98,26 +87,25 @@ class Rewriter:
         What merges join stands in the order of the inputs and constants among the `leaves` that it descends from.
         """
         self._builder = builder
-        entries = self._with_matchers(rules, value_of, within)
-        cells, matchers = _apart(entries, self._makes_recurrent)
-        on_request, asking = _apart(matchers, lambda rule: isinstance(rule.source, Variable))
+        compiled = CompiledRules(rules, builder) if isinstance(rules, RuleSet) else rules
+
+        def matcher(rule: CompiledRule) -> Matcher:
+            return Matcher(builder, rule.private_sizes, value_of, within, self.is_constant)
+
+        self._entries = Entries(compiled, matcher, self.is_recurrent)
+        on_request = [(rule, matcher(rule)) for rule in compiled.on_request]
         self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
         self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
-        together = [entry for entry in matchers if entry[0].others]
-        single = [entry for entry in asking if not (entry[0].merges or entry[0].folds or entry[0].others)]
-        merging = [(rule, matcher) for rule, matcher in matchers if rule.merges]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
-        self._outlines = Outlines(builder.types, (rule.rule for rule, _ in entries))
-        self._by_operator = self._rule_index(single), self._rule_index(merging)
-        self._cells = self._rule_index(entry for entry in cells if not entry[0].others)
-        self._cells_together = Together(builder, (entry for entry in cells if entry[0].others), self._outlines)
-        self._together = Together(builder, together, self._outlines)
-        self._seen, self._deep = self._parted(single, _source)
-        seen, deep = self._parted(merging, element_pattern)
-        self._merges = Merges(builder, self.is_constant, self._views, seen, deep, leaves)
-        self._undoing = self._index((entry for entry in matchers if isinstance(entry[0].target, Variable)), _source)
-        self._folding = self._index((entry for entry in matchers if entry[0].folds), element_pattern)
+        self._outlines = Outlines(builder.types, compiled.sizes)
+        self._cells = self._rule_index(Use.CELL)
+        self._cells_together = Together(builder, self._rule_index(Use.CELLS_TOGETHER))
+        self._together = Together(builder, self._rule_index(Use.TOGETHER))
+        self._seen, self._deep = self._rule_index(Use.SEEN), self._like_index(Use.DEEP)
+        merging = self._rule_index(Use.MERGING_SEEN), self._like_index(Use.MERGING_DEEP)
+        self._merges = Merges(builder, self.is_constant, self._views, *merging, leaves)
+        self._undoing, self._folding = self._like_index(Use.UNDOING), self._like_index(Use.FOLDING)
         self._rewrites: dict[Term, tuple[Step, ...]] = {}
         self._viewed = FoundInViews(self._views, self._steps_not_upon)
         self._undone: dict[Term, Step | None] = {}
@@ -125,30 +113,14 @@ class Rewriter:
         self._summed: dict[Term, tuple[Found, ...]] = {}
         self._constant: dict[Term, bool] = {}
 
-    def _with_matchers(
-        self, rules: RuleSet | Sequence[CompiledRule], value_of: ValueOf, within: Within
-    ) -> list[tuple[CompiledRule, Matcher]]:
-        compiled = compile_rules(rules, self._builder) if isinstance(rules, RuleSet) else rules
-        return [
-            (rule, Matcher(self._builder, rule.private_sizes, value_of, within, self.is_constant)) for rule in compiled
-        ]
+    def _rule_index(self, use: Use) -> RuleIndex[Entry]:
+        return RuleIndex(self._entries.of(use), element_pattern, self._outlines)
 
-    def _rule_index(self, entries: Iterable[Entry], pattern: Callable[[Entry], Pattern] = _source) -> RuleIndex[Entry]:
-        return RuleIndex(entries, pattern, self._outlines)
-
-    def _index(self, entries: Iterable[Entry], pattern: Callable[[Entry], Pattern]) -> LikeIndex[Entry]:
+    def _like_index(self, use: Use) -> LikeIndex[Entry]:
         def fits(entry: Entry, term: Term) -> bool:
-            return any(True for _ in entry[1].match(pattern(entry), term))
+            return any(True for _ in entry[1].match(element_pattern(entry), term))
 
-        return LikeIndex(self._rule_index(entries, pattern), pattern, fits, self._likeness, self._below)
-
-    def _parted(
-        self, entries: Sequence[Entry], pattern: Callable[[Entry], Pattern]
-    ) -> tuple[RuleIndex[Entry], LikeIndex[Entry]]:
-        """The rules that see no more of a term than its view, and the others; each view is looked at once anyway."""
-        seen = [entry for entry in entries if is_seen_in_views(pattern(entry))]
-        deep = (entry for entry in entries if not is_seen_in_views(pattern(entry)))
-        return self._rule_index(seen, pattern), self._index(deep, pattern)
+        return LikeIndex(self._rule_index(use), element_pattern, fits, self._likeness, self._below)
 
     @property
     def builder(self) -> Builder:
@@ -251,9 +223,10 @@ class Rewriter:
         """The same for several terms at once."""
         return substitute_terms(self._builder, terms, mapping, without)
 
-    def candidates(self, term: Term) -> list[tuple[CompiledRule, Matcher]]:
-        """The rules that could fit a term by its operator alone, each with its matcher."""
-        return [entry for index in self._by_operator for entry in index.of_operator(term)]
+    def candidates(self, term: Term) -> list[Entry]:
+        """The rules about one term, and those that merge several, that could fit a term by its operator alone."""
+        root = operator_name(term)
+        return [entry for uses in (SINGLE, MERGING) for entry in self._entries.of_operator(root, uses)]
 
     def steps(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph given by its terms, children before parents."""
@@ -292,10 +265,6 @@ class Rewriter:
         yield from (Step(rule, pairs) for rule, pairs in self._cells_together.all(terms, live))
         for term in live:
             yield from self._single_steps(term, self._cells)
-
-    def _makes_recurrent(self, rule: CompiledRule) -> bool:
-        source, target = (map(self.is_recurrent, postorder(side)) for side in (rule.rule.source, rule.rule.target))
-        return any(target) and not any(source)
 
     def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
         """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""

@@ -8,7 +8,7 @@ from taso_opt.core.term import Term
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
 from taso_opt.rewrite.elements import MAX_BINDINGS, Entry
-from taso_opt.rewrite.index import Outlines, RuleIndex
+from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.merges import Pairs
 from taso_opt.rewrite.pattern import CompiledRule
 from taso_opt.spec.builder import Builder
@@ -17,9 +17,8 @@ from taso_opt.spec.builder import Builder
 class Together:
     """Finds such results; what it learns about a term holds in every graph that contains it."""
 
-    def __init__(self, builder: Builder, entries: Iterable[Entry], outlines: Outlines) -> None:
-        self._builder = builder
-        self._index = RuleIndex(entries, lambda entry: entry[0].source, outlines)
+    def __init__(self, builder: Builder, index: RuleIndex[Entry]) -> None:
+        self._builder, self._index = builder, index
         self._found: dict[Term, tuple[tuple[CompiledRule, Pairs], ...]] = {}
 
     def all(self, terms: Sequence[Term], live: Iterable[Term]) -> Iterator[tuple[CompiledRule, Pairs]]:

@@ -13,7 +13,7 @@ from taso_opt.core.term import Const
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model
 from taso_opt.onnx_io.ranges import MOST_COMPUTED
-from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.match import Matcher
 from taso_opt.rewrite.refusal import refusal
 from taso_opt.rewrite.steps import Rewriter
@@ -104,7 +104,7 @@ def test_the_reason_why_a_constant_does_not_fit_names_the_condition(tmp_path):
     model = read(tmp_path, [("a", "Mul", "x", "s"), ("y", "Relu", "a")], {"s": channels(1, 2, -3, 4)})
     (rule, *_) = [
         one
-        for one in compile_rules(RuleSet((parse_rule(SCALE, LIBRARY.builder()),)), model.builder)
+        for one in CompiledRules(RuleSet((parse_rule(SCALE, LIBRARY.builder()),)), model.builder)
         if one.source.operator == "Relu"
     ]
     matcher = Matcher(model.builder, rule.private_sizes, model.literal, model.within)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from taso_opt.core.term import Const, Var, postorder
-from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.likeness import Likeness, is_told_by_looks
 from taso_opt.rewrite.match import is_made_of_constants
 from taso_opt.rewrite.steps import Rewriter
@@ -21,7 +21,7 @@ def op():
 
 @pytest.fixture(scope="module")
 def compiled(op):
-    return compile_rules(read_rules(None, op), op)
+    return CompiledRules(read_rules(None, op), op)
 
 
 def alike(op, name, width):

@@ -2,12 +2,15 @@
 
 import pytest
 
+from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Term, Var, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.index import Outlines, RuleIndex
-from taso_opt.rewrite.lift import compile_rule
+from taso_opt.rewrite import compiled as compilation
+from taso_opt.rewrite.compiled import CompiledRules
+from taso_opt.rewrite.elements import element_pattern
+from taso_opt.rewrite.index import Outlines, RuleIndex, operators_of, upper_operators
 from taso_opt.rewrite.match import Matcher
-from taso_opt.rewrite.pattern import CompiledRule, Pattern
+from taso_opt.rewrite.pattern import CompiledRule, Variable
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import parse_rule
@@ -24,8 +27,15 @@ def network(op) -> list[Term]:
     return postorder([op.Relu(turned), op.MatMul(op.MatMul(x, a), b), op.Tanh(op.Concat(left, right, axis=-1))])
 
 
-def _source(rule: CompiledRule) -> Pattern:
-    return rule.source
+def _pattern(rule: CompiledRule):
+    return element_pattern((rule, None))
+
+
+def index_of(op, rules: CompiledRules) -> RuleIndex[CompiledRule]:
+    def entries(outline):
+        return tuple(rules.may_match(outline.operator, operators_of(outline)))
+
+    return RuleIndex(entries, _pattern, Outlines(op.types, rules.sizes))
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +44,48 @@ def op():
 
 
 @pytest.fixture(scope="module")
-def compiled(op) -> list[CompiledRule]:
-    rules = read_rules(None, op)
-    return [found for rule in rules.directed() if (found := compile_rule(rule, op)) is not None]
+def compiled(op) -> CompiledRules:
+    return CompiledRules(read_rules(None, op), op)
 
 
 def test_no_rule_that_matches_is_left_out(op, compiled):
-    matchers = {id(rule): Matcher(op, rule.private_sizes) for rule in compiled}
-    index = RuleIndex(compiled, _source, Outlines(op.types, (rule.rule for rule in compiled)))
+    rules = [rule for rule in compiled if not isinstance(rule.source, Variable)]
+    matchers = {id(rule): Matcher(op, rule.private_sizes) for rule in rules}
+    index = index_of(op, compiled)
     matches = 0
     for term in network(op):
-        fitting = {id(rule) for rule in compiled if any(matchers[id(rule)].match(rule.source, term))}
-        assert fitting <= {id(rule) for rule in index.candidates(term)}
+        fitting = [id(rule) for rule in rules if any(matchers[id(rule)].match(_pattern(rule), term))]
+        candidates = [id(rule) for rule in index.candidates(term)]
+        assert fitting == [rule for rule in candidates if rule in fitting], "candidates stand in the order of the rules"
         matches += len(fitting)
     assert matches >= 40
 
 
+def test_only_rules_whose_operators_a_term_has_are_compiled(op, compiled, monkeypatch):
+    sources = []
+
+    def compiling(rule, builder):
+        sources.append(rule.source)
+        return compile_forms(rule, builder)
+
+    compile_forms = compilation.compile_forms
+    monkeypatch.setattr(compilation, "compile_forms", compiling)
+    index = index_of(op, CompiledRules(compiled.rules, op))
+    x, y = (Var(name, TensorType("float32", (4, 8))) for name in "xy")
+    index.candidates(op.Add(op.Relu(x), op.Relu(y)))
+    assert sources
+    for source in sources:
+        places = [*source, *(child for top in source for child in top.children)]
+        assert any({"Add"} <= set(upper_operators(term)) <= {"Add", "Relu"} for term in places)
+    met = len(sources)
+    index.candidates(op.Add(op.Relu(y), op.Relu(x)))
+    assert len(sources) == met
+    index.candidates(op.Relu(op.Neg(x)))
+    assert len(sources) > met
+
+
 def test_most_rules_are_ruled_out_by_operators_alone(op, compiled):
-    index = RuleIndex(compiled, _source, Outlines(op.types, (rule.rule for rule in compiled)))
+    index = index_of(op, compiled)
     term = op.MatMul(Var("x", TensorType("float32", (4, 8))), Const("a", TensorType("float32", (8, 8))))
     same_root = [rule for rule in compiled if getattr(rule.source, "operator", "") == "MatMul"]
     assert 0 < len(index.candidates(term)) < len(same_root) / 2
@@ -62,8 +96,7 @@ def test_rules_about_other_shapes_are_ruled_out(op):
         parse_rule(f"Mul(x, Neg(y)) = Neg(Mul(x, y)) where x[{shape}], y[{shape}]", op)
         for shape in ("", "m", "1 n", "m n", "*b m n", "a b c d")
     ]
-    compiled = [found for rule in rules if (found := compile_rule(rule, op)) is not None]
-    index = RuleIndex(compiled, _source, Outlines(op.types, (rule.rule for rule in compiled)))
+    index = index_of(op, CompiledRules(RuleSet(tuple(rules)), op))
 
     def fitting(*shape):
         x, y = (Var(name, TensorType("float32", shape)) for name in "xy")

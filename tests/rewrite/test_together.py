@@ -6,7 +6,7 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.generate.definitions import discover_definitions
 from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
@@ -41,11 +41,11 @@ def two(op):
 
 
 def test_each_result_that_tells_all_others_leads(op):
-    forms = compile_rules(RuleSet((parse_rule(MIXED, op),)), op)
+    forms = CompiledRules(RuleSet((parse_rule(MIXED, op),)), op)
     assert [len(form.others) for form in forms] == [1] * 4  # two results in two directions
-    forms = compile_rules(RuleSet((parse_rule(LOPSIDED, op),)), op)
+    forms = CompiledRules(RuleSet((parse_rule(LOPSIDED, op),)), op)
     assert [len(form.others) for form in forms] == [1] * 2  # Relu(x) alone does not tell y
-    assert not compile_rules(RuleSet((parse_rule(UNTOLD, op),)), op)
+    assert not CompiledRules(RuleSet((parse_rule(UNTOLD, op),)), op)
 
 
 def test_what_the_graph_has_of_the_results_is_replaced_at_once(op):

@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.below import LEVELS, OperatorsBelow
-from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.match import is_made_of_constants
 from taso_opt.rewrite.pattern import Application, Variable
 from taso_opt.rewrite.steps import Rewriter
@@ -22,7 +22,7 @@ def op():
 
 @pytest.fixture(scope="module")
 def compiled(op):
-    return compile_rules(read_rules(None, op), op)
+    return CompiledRules(read_rules(None, op), op)
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from taso_opt.core.dims import Size, substitute, total
-from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation
-from taso_opt.rewrite.lift import compile_rules
+from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.match import key, term_key
 from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Total, Variable
 from taso_opt.semantics.arrays import FloatArrays
@@ -30,7 +29,7 @@ def op():
 @pytest.fixture(scope="module")
 def forms(op):
     """All rules about sums, joins and splits of any number."""
-    return [form for form in compile_rules(RuleSet(tuple(read_rules(None, op))), op) if form.lifted]
+    return [form for form in CompiledRules(read_rules(None, op), op) if form.lifted]
 
 
 def parts(pattern):

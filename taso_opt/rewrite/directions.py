@@ -1,0 +1,86 @@
+"""Says in which directions a search can use a rule, and what it can say of more tensors than the rule does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from taso_opt.core.dims import Size, bind, product
+from taso_opt.core.rule import Rule, open_sizes
+from taso_opt.core.term import Apply, Attribute, Term, postorder
+from taso_opt.rewrite.operands import with_own_operands
+from taso_opt.rewrite.parts import paired
+from taso_opt.rewrite.wholes import MOVEMENTS, with_wholes
+from taso_opt.spec.builder import Builder
+
+COMPOSED = frozenset({"Split", *MOVEMENTS})
+"""Others are made only of rules with one of these in their source."""
+
+
+def useful(rule: Rule, builder: Builder) -> Rule | None:
+    """The rule in this direction with no size open; None where its source does not tell its target or stays in it."""
+    return _closed(rule, builder) if rule.tells_target and not _only_adds(rule, builder) else None
+
+
+def may_be_composed(rule: Rule) -> bool:
+    """Whether `composed` has a use for a rule."""
+    return any(isinstance(term, Apply) and term.operator in COMPOSED for term in postorder(rule.source))
+
+
+def composed(rules: Sequence[Rule], builder: Builder) -> list[Rule]:
+    """What useful rules say together: of all parts of a split, and of whole weights."""
+    pairs = list(paired(rules, builder))
+    return [*pairs, *with_own_operands(pairs, rules, builder), *with_wholes(rules, builder)]
+
+
+def _closed(rule: Rule, builder: Builder) -> Rule:
+    """The rule with 1, which models have, for the dilations in its target that may be any."""
+    ones = dict.fromkeys(open_sizes(rule), 1)
+    if not ones:
+        return rule
+    closed: dict[Term, Term] = {}
+    for term in postorder(rule.target):
+        new = tuple(closed[child] for child in term.children)
+        if isinstance(term, Apply):
+            attributes = {name: _bound(value, ones) for name, value in term.attributes}
+            closed[term] = builder.apply(term.operator, new, attributes)
+        else:
+            closed[term] = builder.rebuild(term, new)
+    return replace(rule, target=tuple(closed[root] for root in rule.target))
+
+
+def _bound(value: Attribute, sizes: Mapping[str, int]) -> Attribute:
+    if isinstance(value, tuple):
+        return tuple(_bound(part, sizes) for part in value)
+    return bind(value, sizes) if isinstance(value, Size) else value
+
+
+def _only_adds(rule: Rule, builder: Builder) -> bool:
+    """Whether the rule in this direction does something more to what is there, or repeats operands of it before.
+
+    As Relu(x) = Relu(Relu(x)) does, and Add(x, y) = Add(x, Expand(y)), and a convolution of x joined to itself.
+    """
+    if len(rule.source) > 1:
+        return False
+    (source,), (target,) = rule.source, rule.target
+    if source in postorder(rule.target):
+        return True
+    if not isinstance(source, Apply) or not isinstance(target, Apply) or source.operator != target.operator:
+        return False
+    changed = [(old, new) for old, new in zip(source.args, target.args, strict=False) if old != new]
+    if len(source.args) != len(target.args):
+        return False
+    repeated = source.attributes == target.attributes and all(_repeats(old, new, builder) for old, new in changed)
+    return repeated or (bool(changed) and all(_doubles(old, new) for old, new in changed))
+
+
+def _repeats(old: Term, new: Term, builder: Builder) -> bool:
+    """Whether a term is one operator on another and has another number of elements."""
+    if not isinstance(new, Apply) or new.args != (old,):
+        return False
+    return product(builder.type(old).shape) != product(builder.type(new).shape)
+
+
+def _doubles(old: Term, new: Term) -> bool:
+    """Whether a term is the join of another one to itself."""
+    return isinstance(new, Apply) and new.operator == "Concat" and set(new.args) == {old}
