@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from taso_opt.core.condition import ALL_BOUNDS, Condition
 from taso_opt.core.dims import Dim, parse_dim
@@ -64,9 +65,8 @@ def parse_rule(text: str, builder: Builder, size: Callable[[str], Dim] = parse_d
     types, *said = types.split(" and ")
     typed = _variables(types, size)
     conditions = read_conditions(said, typed)
-    parser = _Parser(equation, typed, builder)
     try:
-        source, target = parser.equation()
+        source, target = _sides(equation, typed, builder)
         rule = Rule(source, target, conditions=conditions)
         if [builder.type(term) for term in source] != [builder.type(term) for term in target]:
             raise RuleError(f"expected both sides to have the same types, found {text[:200]!r}")
@@ -75,6 +75,14 @@ def parse_rule(text: str, builder: Builder, size: Callable[[str], Dim] = parse_d
     except MISFITS as error:
         raise RuleError(f"expected attributes that fit their operators, found {text[:200]!r} ({error})") from error
     return rule
+
+
+def _sides(equation: str, typed: Mapping[str, Var], builder: Builder) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """Both sides of an equation, most of whose attributes are known from others; read word by word if it is wrong."""
+    try:
+        return _Parser(equation, typed, builder, _TOKEN_OR_ATTRIBUTES).equation()
+    except (RuleError, SpecError, ValueError, *MISFITS):
+        return _Parser(equation, typed, builder).equation()
 
 
 def parse_attribute(text: str, builder: Builder) -> Attribute:
@@ -109,13 +117,19 @@ def _variables(types: str, size: Callable[[str], Dim]) -> dict[str, Var]:
         if match.start() != end or match[1] in found:
             break
         try:
-            found[match[1]] = Var(match[1], parse_scheme(match[2], size))
+            found[match[1]] = _variable(match[1], match[2], size)
         except ValueError as error:
             raise RuleError(f"{error} in the types {types[:80]!r}") from error
         end = match.end()
     if end != len(types) or not found:
         raise RuleError(f"expected types such as x[m, k], y[k, n] after 'where', found {types[end : end + 80]!r}")
     return found
+
+
+@lru_cache(maxsize=4096)
+def _variable(name: str, scheme: str, size: Callable[[str], Dim]) -> Var:
+    """A variable, which many equations have in common."""
+    return Var(name, parse_scheme(scheme, size))
 
 
 def read_conditions(texts: Sequence[str], variables: Container[str]) -> tuple[Condition, ...]:
@@ -136,16 +150,41 @@ def read_conditions(texts: Sequence[str], variables: Container[str]) -> tuple[Co
     return tuple(found[name] for name in sorted(found))
 
 
-_TOKEN = re.compile(r'\s*("[^"\\]*"|-?\d+\.\d*(?:e-?\d+)?|\*?[A-Za-z_]\w*|\d+|[()\[\],;=+*/-])')
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_WORD = r'"[^"\\]*"|-?\d+\.\d*(?:e-?\d+)?|\*?[A-Za-z_]\w*|\d+|[()\[\],;=+*/-]'
+_TOKEN = re.compile(rf"\s*({_WORD})")
+_PLAIN = r'[^();"]*+'
+_TUPLE = rf"\({_PLAIN}(?:\({_PLAIN}\){_PLAIN})*+\)"
+_ATTRIBUTES = rf';{_PLAIN}(?:(?:{_TUPLE}|"[^"\\]*"){_PLAIN})*+(?=\))'
+"""All attributes of an application, where none is deeper than a tuple of tuples."""
+
+ATTRIBUTES_DEPTH = 3
+"""So deep are these nested below their application."""
+
+_TOKEN_OR_ATTRIBUTES = re.compile(rf"\s*({_ATTRIBUTES}|{_WORD})")
+
+
+@lru_cache(maxsize=4096)
+def _known_attributes(text: str) -> Mapping[str, Attribute] | None:
+    """Attributes from their semicolon on, which stand in many equations; None where they are malformed."""
+    parser = _Parser(text, {}, Builder({}))
+    try:
+        found = parser.attributes(0)
+        parser.expect_end()
+    except (RuleError, SpecError, ValueError):
+        return None
+    return found
 
 
 class _Parser:
     """Recursive descent over one equation, with a bound on the depth of nesting."""
 
-    def __init__(self, text: str, variables: Mapping[str, Var], builder: Builder) -> None:
+    def __init__(
+        self, text: str, variables: Mapping[str, Var], builder: Builder, token: re.Pattern[str] = _TOKEN
+    ) -> None:
         self._text, self._variables, self._builder = text, variables, builder
         self._words, self._ends, self._place = list[str](), [0], 0
-        for match in _TOKEN.finditer(text):
+        for match in token.finditer(text):
             if match.start() != self._ends[-1]:
                 break
             self._words.append(match[1])
@@ -187,7 +226,7 @@ class _Parser:
         term: Term
         if name == "-" or name.isdecimal():
             return self._literal(name)
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        if not _NAME.fullmatch(name):
             raise self._error("a variable or an operator")
         if self._peek() == "(":
             term = self._application(name, depth)
@@ -214,21 +253,38 @@ class _Parser:
 
     def _application(self, name: str, depth: int) -> Apply:
         self._expect("(")
-        args, attributes = [self._term(depth + 1)], {}
+        args = [self._term(depth + 1)]
         while self._peek() == ",":
             self._next()
             args.append(self._term(depth + 1))
-        if self._peek() == ";":
-            self._next()
-            while True:
-                key = self._next()
-                self._expect("=")
-                attributes[key] = self.attribute(depth + 1)
-                if self._peek() != ",":
-                    break
-                self._next()
+        attributes = self._attributes(depth)
         self._expect(")")
         return self._builder.apply(name, args, attributes)
+
+    def _attributes(self, depth: int) -> Mapping[str, Attribute]:
+        """What stands between the operands and the parenthesis behind them."""
+        text = self._peek()
+        if not text.startswith(";"):
+            return {}
+        if text == ";":
+            return self.attributes(depth)
+        known = _known_attributes(text) if depth + ATTRIBUTES_DEPTH <= MAX_DEPTH else None
+        if known is None:
+            raise self._error("attributes")
+        self._place += 1
+        return known
+
+    def attributes(self, depth: int) -> dict[str, Attribute]:
+        """Attributes by name, from their semicolon on."""
+        found = {}
+        self._expect(";")
+        while True:
+            key = self._next()
+            self._expect("=")
+            found[key] = self.attribute(depth + 1)
+            if self._peek() != ",":
+                return found
+            self._next()
 
     def attribute(self, depth: int) -> Attribute:
         if depth > MAX_DEPTH:
