@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -86,12 +86,12 @@ class Apply(_Node):
     attributes: Attributes
 
     def __new__(cls, operator: str, args: tuple[Term, ...], attributes: Attributes = ()) -> Apply:
-        hasher = blake2b(operator.encode(), digest_size=16)
-        for argument in args:
-            hasher.update(argument.digest)
-        if attributes:
-            hasher.update(repr(attributes).encode())
-        digest = hasher.digest()
+        own = (
+            operator.encode(),
+            *[argument.digest for argument in args],
+            repr(attributes).encode() if attributes else b"",
+        )
+        digest = blake2b(b"".join(own), digest_size=16).digest()
         found = _interned.get(digest)
         if found is not None:
             return found  # type: ignore[return-value]
@@ -157,17 +157,17 @@ def with_children(term: Term, new: tuple[Term, ...]) -> Term:
 def postorder(roots: Iterable[Term]) -> list[Term]:
     """Every term reachable from the roots, children before parents, without recursion."""
     done: dict[Term, None] = {}
-    stack: list[tuple[Term, Iterator[Term]]] = []
     for root in roots:
-        if root in done:
-            continue
-        stack.append((root, iter(root.children)))
+        stack = [] if root in done else [(root, iter(root.children))]
         while stack:
             term, rest = stack[-1]
             for child in rest:
-                if child not in done:
+                if child in done:
+                    continue
+                if child.children:
                     stack.append((child, iter(child.children)))
                     break
+                done[child] = None
             else:
                 done[term] = None
                 stack.pop()
