@@ -47,7 +47,7 @@ class Size:
 
     def symbols(self) -> tuple[str, ...]:
         """Every symbol that occurs, in order of first occurrence."""
-        return tuple(dict.fromkeys(name for monomial, _ in self.terms for name in monomial))
+        return _symbols(self.terms)
 
     def __add__(self, other: Dim) -> Dim:
         merged = dict(self.terms)
@@ -86,17 +86,27 @@ class Size:
         return divide(dividend, self)
 
     def __str__(self) -> str:
-        parts = []
-        for monomial, coefficient in self.terms:
-            factors = "*".join(monomial)
-            scaled = factors if coefficient == 1 else f"{coefficient}*{factors}"
-            parts.append(scaled if monomial else str(coefficient))
-        return "+".join(parts).replace("+-", "-")
+        return _text(self.terms)
 
     __repr__ = __str__
 
 
 Dim = int | Size
+
+
+@lru_cache(maxsize=4096)
+def _symbols(terms: tuple[tuple[Monomial, int], ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for monomial, _ in terms for name in monomial))
+
+
+@lru_cache(maxsize=4096)
+def _text(terms: tuple[tuple[Monomial, int], ...]) -> str:
+    parts = []
+    for monomial, coefficient in terms:
+        factors = "*".join(monomial)
+        scaled = factors if coefficient == 1 else f"{coefficient}*{factors}"
+        parts.append(scaled if monomial else str(coefficient))
+    return "+".join(parts).replace("+-", "-")
 
 
 def symbol(name: str) -> Size:

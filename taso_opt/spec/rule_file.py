@@ -26,6 +26,7 @@ MAX_RULES = 100_000
 
 MAX_LINE = 2 * MAX_LENGTH
 LONGEST_REASON = 600
+CLASSES = [member.value for member in FpClass]
 FIELDS = {"id": str, "rule": str, "fp_class": str, "axioms": list, "engine": str, "specs": str}
 
 
@@ -185,12 +186,9 @@ def _record(line: str, number: int, path: Path | None) -> Record:
 
 
 def _checked(value: dict[str, Any], number: int, path: Path | None) -> Record:
-    classes = {member.value for member in FpClass}
-    if value["fp_class"] not in classes:
+    if value["fp_class"] not in CLASSES:
         found = value["fp_class"]
-        raise RuleError(
-            f"expected an fp_class among {', '.join(sorted(classes))}, found {found!r} {_place(path, number)}"
-        )
+        raise RuleError(f"expected an fp_class among {', '.join(CLASSES)}, found {found!r} {_place(path, number)}")
     certificate = Certificate(tuple(value["axioms"]), value["engine"], value["specs"])
     return Record(number, value["id"], value["rule"], FpClass(value["fp_class"]), certificate)
 

@@ -16,7 +16,7 @@ from taso_opt.core.condition import ALL_BOUNDS, Condition
 from taso_opt.core.dims import Dim, parse_dim
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, variables
+from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.errors import RuleError, SpecError
 from taso_opt.spec.builder import Builder
@@ -183,6 +183,7 @@ class _Parser:
         self, text: str, variables: Mapping[str, Var], builder: Builder, token: re.Pattern[str] = _TOKEN
     ) -> None:
         self._text, self._variables, self._builder = text, variables, builder
+        self._unused = set(variables)
         self._words, self._ends, self._place = list[str](), [0], 0
         for match in token.finditer(text):
             if match.start() != self._ends[-1]:
@@ -198,9 +199,8 @@ class _Parser:
         self.expect_end()
         if len(source) != len(target):
             raise RuleError(f"expected as many outputs on both sides, found {len(source)} and {len(target)}")
-        unused = set(self._variables) - {variable.name for variable in variables((*source, *target))}
-        if unused:
-            some = ", ".join(sorted(unused)[:8])
+        if self._unused:
+            some = ", ".join(sorted(self._unused)[:8])
             raise RuleError(f"expected every typed variable in the equation, found no {some}")
         return source, target
 
@@ -232,6 +232,7 @@ class _Parser:
             term = self._application(name, depth)
         elif name in self._variables:
             term = self._variables[name]
+            self._unused.discard(name)
         else:
             raise RuleError(f"expected a type for every variable after 'where', found none for {name}")
         while self._peek() == "[":
