@@ -8,7 +8,7 @@ from operator import or_
 
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term
-from taso_opt.rewrite.directions import composed, may_be_composed, useful
+from taso_opt.rewrite.directions import composable, composed, useful
 from taso_opt.rewrite.index import asked_sizes, upper_operators
 from taso_opt.rewrite.lift import FOLDABLE, compile_forms, compile_on_request
 from taso_opt.rewrite.margins import puts_zeros_beside
@@ -26,9 +26,9 @@ class CompiledRules:
     def __init__(self, rules: RuleSet, builder: Builder) -> None:
         self.rules = rules
         both_ways = list(rules.both_ways())
+        parts = [rule for one in composable(both_ways) if (rule := useful(one, builder)) is not None]
+        made = composed(parts, builder)
         self._directions = [_Direction(rule, builder) for rule in both_ways]
-        parts = [one.useful for one in self._directions if may_be_composed(one.rule)]
-        made = composed([rule for rule in parts if rule is not None], builder)
         self._directions += [_Direction(rule, builder, is_made=True) for rule in made]
         self.on_request = tuple(compile_on_request(rule, builder) for rule in both_ways if _is_on_request(rule))
         self.sizes = asked_sizes((*rules, *made))
@@ -85,14 +85,10 @@ class _Direction:
         self.rule, self._builder, self._is_made = rule, builder, is_made
 
     @cached_property
-    def useful(self) -> Rule | None:
-        """The rule as a search can use it; None if it cannot."""
-        return self.rule if self._is_made else useful(self.rule, self._builder)
-
-    @cached_property
     def forms(self) -> tuple[CompiledRule, ...]:
-        """The pattern forms that some operator begins."""
-        found = () if self.useful is None else compile_forms(self.useful, self._builder)
+        """The pattern forms that some operator begins; none where a search has no use for the rule."""
+        rule = self.rule if self._is_made else useful(self.rule, self._builder)
+        found = () if rule is None else compile_forms(rule, self._builder)
         return tuple(form for form in found if head(form.source) is not None)
 
 

@@ -22,9 +22,14 @@ def useful(rule: Rule, builder: Builder) -> Rule | None:
     return _closed(rule, builder) if rule.tells_target and not _only_adds(rule, builder) else None
 
 
-def may_be_composed(rule: Rule) -> bool:
-    """Whether `composed` has a use for a rule."""
-    return any(isinstance(term, Apply) and term.operator in COMPOSED for term in postorder(rule.source))
+def composable(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules that `composed` has a use for, whether useful or not."""
+    candidates = [rule for rule in rules if len(rule.source) == 1 and not rule.conditions]
+    found: set[Term] = set()
+    for term in postorder(rule.source[0] for rule in candidates):
+        if (isinstance(term, Apply) and term.operator in COMPOSED) or not found.isdisjoint(term.children):
+            found.add(term)
+    return [rule for rule in candidates if rule.source[0] in found]
 
 
 def composed(rules: Sequence[Rule], builder: Builder) -> list[Rule]:

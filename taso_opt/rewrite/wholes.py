@@ -58,7 +58,9 @@ class _Undoing:
         found = cls()
         for rule in rules:
             (source, *others), (target, *_) = rule.source, rule.target
-            if others or not isinstance(source, Apply) or not isinstance(target, Var | Apply) or not _is_general(rule):
+            if others or not isinstance(source, Apply) or source.operator not in MOVEMENTS or not _is_general(rule):
+                continue
+            if not isinstance(target, Var | Apply):
                 continue
             if source.operator == "Concat" and _is_all_of(source, target):
                 found.joins[source.attribute("axis")] = rule
