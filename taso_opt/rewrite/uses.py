@@ -22,7 +22,9 @@ class Use(Enum):
     DEEP = auto()
     """To replace one term, looking deeper."""
     MERGING_SEEN = auto()
+    """To merge several terms, of which it sees no more than their views."""
     MERGING_DEEP = auto()
+    """To merge several terms, looking deeper."""
     FOLDING = auto()
     """To join operands of a sum or product."""
     TOGETHER = auto()
@@ -30,6 +32,7 @@ class Use(Enum):
     CELL = auto()
     """To say one result as a recurrent operator, which it has not been."""
     CELLS_TOGETHER = auto()
+    """To say several results at once so."""
     UNDOING = auto()
     """To leave a part of a term only."""
 
