@@ -39,8 +39,10 @@ def segmentation_head(
     for level, own in enumerate(channels):
         size = image // 2**level
         value = conv(b, b.graph_input(f"map{level + 1}", (1, own, size, size)), (own, width))
-        scales = b.constant(np.array([1, 1, 2**level, 2**level], np.float32), "scales")
-        maps.append(b.node("Resize", value, "", scales, mode="linear") if level else value)
+        if level:
+            scales = b.constant(np.array([1, 1, 2**level, 2**level], np.float32), "scales")
+            value = b.node("Resize", value, "", scales, mode="linear")
+        maps.append(value)
     joined = b.node("Concat", *reversed(maps), axis=1)
     mixed = conv_relu(b, joined, (len(maps) * width, width))
     b.graph_output(conv(b, mixed, (width, classes)), (1, classes, image, image))
