@@ -206,16 +206,14 @@ class Generaliser:
         return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else None
 
     def _stars_in_order(self, term: Apply) -> bool:
-        """Whether no operand without a star is broadcast over one that has it, except weights of a product."""
+        """Whether no operand without a star is broadcast over one that has it, but for factors of a product."""
         operator = self.builder.operator(term)
         kinds = [self.builder.type(operand) for operand in term.args]
-        if operator is None or len(kinds) < 2:
+        if operator is None or len(kinds) < 2 or not is_broadcasting(operator):
             return True
         ranks = [kind.rank - _has_star(kind) for kind in kinds]
         stars = [_has_star(kind) for kind in kinds]
-        if is_broadcasting(operator):
-            return stars[0] == stars[1] or ranks[stars.index(True)] > ranks[stars.index(False)]
-        return stars[0] or not any(stars)
+        return stars[0] == stars[1] or ranks[stars.index(True)] > ranks[stars.index(False)]
 
     def _with_fewer_axes(self, rule: Rule) -> Rule:
         """Let the star take the axes after it, one by one from all variables that have it, as long as that is true."""

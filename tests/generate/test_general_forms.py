@@ -33,10 +33,10 @@ def test_the_parts_of_a_doubled_size_may_differ(forms):
     assert form.endswith("sizes=(m, n))[1]) where x[*b, m, k], y[*b, n, k]")
 
 
-def test_a_batch_is_added_to_all_matrices_or_to_data_alone_but_never_to_weights_alone(forms):
+def test_a_batch_is_added_to_all_matrices_or_to_one_factor_of_a_product(forms):
     found = forms("MatMul(x, Add(w, v)) = Add(MatMul(x, w), MatMul(x, v)) where x[m, k], w[k, n], v[k, n]")
     assert {form.partition(" where ")[2] for form in found} == {
-        "x[*b, m, k], y[*b, k, n], z[*b, k, n]", "x[*b, m, k], y[k, n], z[k, n]",
+        "x[*b, m, k], y[*b, k, n], z[*b, k, n]", "x[*b, m, k], y[k, n], z[k, n]", "x[m, k], y[*b, k, n], z[*b, k, n]",
     }  # fmt: skip
 
 
