@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
-from math import prod
 
-from taso_opt.core.dims import Dim
+from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step
 from taso_opt.search.linear import Region, linear_regions
 from taso_opt.search.parting import Sequence
 from taso_opt.search.shortening import shortened
+from taso_opt.spec.shapes import is_star
 
 FEWEST_SUMS = 3
 """Of one state after another: what is shorter gains nothing by a product."""
@@ -68,10 +68,14 @@ def _rows(shape: tuple[Dim, ...]) -> list[tuple[Dim, ...]]:
 
     What they are parts of, or become parts of, may have the one or the other.
     """
-    if not all(isinstance(size, int) for size in shape):
+    if any(map(is_star, shape)):
         return []
     apart = (*shape[:-1], 1, *shape[-1:])
-    found = [(1, prod(shape)), *([shape] if len(shape) > 1 and shape[ROWS] == 1 else []), *([apart] if shape else [])]
+    found = [
+        (1, product(shape)),
+        *([shape] if len(shape) > 1 and shape[ROWS] == 1 else []),
+        *([apart] if shape else []),
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -115,18 +119,7 @@ class _Unrolled:
         self._taken(product.children[1], lambda new: new is row)
         self._taken(apply("MatMul", (unit, row), {}), lambda new: new is row)
         self._taken(join, lambda new: new is self._join)
-        return self._in_batches(apply("MatMul", (weights, self._join), {}))
-
-    def _in_batches(self, product: Term) -> Term:
-        """A product of one row of constants with all batches as one with constants for each, as its sums have them."""
-        if self._is_product(product):
-            return product
-        weights, rows = product.children
-        shape = (*self._row_shape[:ROWS], *self._builder.type(weights).shape)
-        expanded = self._builder.apply("Expand", (weights,), {"shape": shape})
-        batched = self._builder.apply("MatMul", (expanded, rows), {})
-        self._taken(batched, lambda new: new is product)
-        return batched
+        return apply("MatMul", (weights, self._join), {})
 
     def _combined(self, member: Term) -> Term:
         """A sum or multiple of rows that have been said as products with the join of all as such a product."""
@@ -138,12 +131,8 @@ class _Unrolled:
         return all(child in self._products or self._rewriter.is_constant(child) for child in term.children)
 
     def _is_product(self, term: Term) -> bool:
-        """Whether a term is a product of constants, of which there are as many as rows in all batches, and all rows."""
         weights = term.children[0]
-        if not _is_product_with(weights, term) or self._join is not term.children[1]:
-            return False
-        batches = self._builder.type(weights).shape[:ROWS] == self._row_shape[:ROWS]
-        return batches and self._rewriter.is_constant(weights)
+        return self._rewriter.is_constant(weights) and _is_product_with(weights, term) and self._join in term.children
 
     def _replacements(self, used: Many[Term]) -> Replacements:
         """What replaces terms of the region: parts of one product where there are several."""
