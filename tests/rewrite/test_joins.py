@@ -3,7 +3,7 @@
 import pytest
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Var
+from taso_opt.core.term import Item, Var
 from taso_opt.generate.slices import discover_slices
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
@@ -56,6 +56,37 @@ def test_rows_in_another_order_or_along_another_axis_are_left_alone(op, rewriter
     assert joined(op, rewriter, *(rows(op, x, at, at + 1) for at in (4, 2, 0))) is None
     one = op.Concat(*(rows(op, x, at, at + 1) for at in range(4)), axis=-1)
     assert not [step for step in rewriter.rewrites(one) if step.replacements[0][1].operator == "Slice"]
+
+
+WHOLE = (
+    "Concat(Split(x; axis=-2, sizes=(k, n))[0], Split(x; axis=-2, sizes=(k, n))[1]; axis=-2) = x where x[*b, k+n, m]"
+)
+
+
+@pytest.fixture(scope="module")
+def unsplitting(op):
+    return Rewriter(op, RuleSet((parse_rule(WHOLE, op),)))
+
+
+def test_all_parts_of_a_split_are_the_tensor_again_in_a_longer_join(op, unsplitting):
+    x, y = tensor(Var, "x", 12, 3), tensor(Var, "y", 6, 3)
+    parts = split(op, x, 2, 4, 6)
+    assert joined(op, unsplitting, y, *parts) is op.Concat(y, x, axis=-2)
+    assert joined(op, unsplitting, *parts, y, *parts) is op.Concat(x, y, *parts, axis=-2)
+
+
+def test_some_parts_of_a_split_or_in_another_order_are_left_alone(op, unsplitting):
+    x, y = tensor(Var, "x", 12, 3), tensor(Var, "y", 6, 3)
+    first, second, third = split(op, x, 2, 4, 6)
+    for parts in ((first, second, y), (y, first), (first, third, second, y), (second, third, y, first)):
+        assert joined(op, unsplitting, *parts) is None
+    across = op.Concat(*split(op, x, 6, 6), tensor(Var, "z", 6, 3), axis=-1)
+    assert not unsplitting.rewrites(across)
+
+
+def split(op, x, *sizes):
+    whole = op.Split(x, axis=-2, sizes=sizes)
+    return [Item(whole, at) for at in range(len(sizes))]
 
 
 @pytest.fixture(scope="module")
