@@ -22,6 +22,7 @@ OPERATOR = Operator(
     spelling=Spelling((), lambda op, node: None),
     arity=1,
     weights_only=True,
+    choices={"identity": ({},)},
 )
 
 

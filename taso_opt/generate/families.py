@@ -122,8 +122,8 @@ PRODUCTS: tuple[Pool, ...] = (
     _pool("leading ones", "image", "x: d c m k", "w: 1 k n", without=[*WINDOWED, *JOINS, "Transpose"], together=0,
           shapes="k n", max_ops=2),
     _pool("split stacks", "image", "x: c+d m k; y: c+d k n; u: k n", without=WINDOWED),
-    _pool("identity matrices", "matrix", "x: m k; s: ", "w: k k", without=JOINS, together=2),
-    _pool("identity matrices before", "matrix", "x: m k; w: m m; s: ", without=JOINS, together=2, max_ops=3),
+    _pool("identity matrices", "matrix identity", "x: m k; s: ", "w: k k", without=JOINS, together=2),
+    _pool("identity matrices before", "matrix identity", "x: m k; w: m m; s: ", without=JOINS, together=2, max_ops=3),
 )  # fmt: skip
 
 ELEMENTS: tuple[Pool, ...] = (

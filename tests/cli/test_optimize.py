@@ -11,6 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from taso_opt.cli import main
 
+FROM_MEANINGS = ("index functions", "reals")
+"""How the names end of what proves rules from the meanings of their operators, without axioms."""
 GENERATOR = np.random.default_rng(0)
 
 
@@ -85,7 +87,8 @@ def test_towers_are_stacked_and_compute_the_same(towers_file, capsys):
     if document["result"] == "improved":
         assert document["speedup"]["low"] > 1
         assert document["operators_after"]["MatMul"] < document["operators_before"]["MatMul"] == 12
-        assert all((rule["axioms"] or "reals" in rule["engine"]) and rule["count"] > 0 for rule in document["rules"])
+        assert all(rule["count"] > 0 for rule in document["rules"])
+        assert all(rule["axioms"] for rule in document["rules"] if not rule["engine"].endswith(FROM_MEANINGS))
     else:
         assert result.read_bytes() == towers_file.read_bytes()
 
