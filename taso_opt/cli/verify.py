@@ -139,6 +139,7 @@ def _verify(
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
     from taso_opt.spec.rule_file import read_equations, read_rules, write_rules
+    from taso_opt.spec.text import format_rule
     from taso_opt.verify.crew import Crew
     from taso_opt.verify.pipeline import build_library, examine_all
     from taso_opt.verify.proofs import write_proofs
@@ -151,7 +152,9 @@ def _verify(
     known = tuple(read_rules(given, library.builder())) if given is not None else ()
     kept = None
     with stderr_progress() as progress, Crew(jobs) as crew:
-        left = set(underived(crew, [rule for _, rule in every], known, progress)) if known else None
+        told = set(map(format_rule, known))
+        fresh = [rule for _, rule in every if format_rule(rule) not in told]
+        left = set(underived(crew, fresh, known, progress)) if known else None
         equations = [one for one in every if left is None or one[1] in left]
         rules = [rule for _, rule in equations]
         verdicts = examine_all(crew, [Examine(rule, infer=True) for rule in rules], progress)

@@ -90,6 +90,19 @@ def test_a_library_is_added_to_and_what_follows_from_it_is_left_out(run, tmp_pat
     assert (document["following"], document["library_rules"], len(document["verdicts"])) == ([thrice], 2, 1)
 
 
+def test_what_a_library_has_is_not_added_again(run, tmp_path):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    defined = "Celu(x; alpha=(1, 1)) = Elu(x; alpha=(1, 1)) where x[*a]"
+    neutral = "x = MatMul(IdentityMatrix(y), x) where x[*b, m, k], y[m, m]"
+    equations = file(tmp_path, defined, neutral)
+    run("verify", equations, "-o", first, "--jobs", 1)
+    assert len(first.read_text().splitlines()) == 2
+    code, out, _ = run("verify", equations, "--given", first, "-o", second, "--jobs", 1)
+    assert code == 0
+    assert out.splitlines()[-1] == "0 proved, 0 refuted, 0 unknown; 2 rules in the library"
+    assert second.read_text() == first.read_text()
+
+
 def test_the_json_of_a_check_names_line_and_problem(run, tmp_path):
     library = tmp_path / "library.jsonl"
     run("verify", file(tmp_path, TRUE), "-o", library, "--jobs", 1)
