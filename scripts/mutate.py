@@ -66,7 +66,8 @@ AGREEING = 8
 
 NEXT_AXIS = "joined along the next axis the two kernels of a pair stand in the same order once pairs are one axis again"
 ONE_WINDOW = "there is one window only, so that no stride leads to a second one"
-SQUARE = "the kernel has as many rows as columns of taps, which its types ask for"
+SQUARE_KERNEL = "the kernel has as many rows as columns of taps, which its types ask for"
+SQUARE_MATRIX = "the matrix is square, which its types ask for"
 CHOSEN: Mapping[str, Sequence[Mapping[str, Attribute]]] = {
     "Interpolate": [{"method": method, "scales": (2, 3)} for method in range(len(METHODS))]
 }
@@ -79,12 +80,12 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("PoolKernel", "line 3: 'g,cd->gcd' becomes 'g,cd->gdc'"): "an identity matrix is its own transposed one",
     ("PoolKernel", "line 6: 1 becomes 2"): ONE_WINDOW,
     ("Subsample", "line 2: 1 becomes 2"): "a window of one pixel has no second one that a dilation could move",
-    ("IdentityMatrix", "line 2: 0 becomes 1"): "the matrix is square, which its types ask for",
-    ("IdentityMatrix", "line 2: 0 becomes -1"): "the matrix is square, which its types ask for",
-    ("WinogradBias", "line 3: 1 becomes 2"): SQUARE,
+    ("IdentityMatrix", "line 2: 0 becomes 1"): SQUARE_MATRIX,
+    ("IdentityMatrix", "line 2: 0 becomes -1"): SQUARE_MATRIX,
+    ("WinogradBias", "line 3: 1 becomes 2"): SQUARE_KERNEL,
     ("WinogradBias", "line 4: 0 becomes -1"): "a bias has one axis",
-    ("WinogradKernel", "line 2: 1 becomes 2"): SQUARE,
-    ("WinogradOutput", "line 2: 1 becomes 2"): SQUARE,
+    ("WinogradKernel", "line 2: 1 becomes 2"): SQUARE_KERNEL,
+    ("WinogradOutput", "line 2: 1 becomes 2"): SQUARE_KERNEL,
     ("mean", "line 5: 1 becomes 2"): ONE_WINDOW,
     ("mean", "line 5: True becomes False"): "there is no padding that could count or not",
     (

@@ -19,7 +19,6 @@ from taso_opt.rewrite.steps import Rewriter
 SUMS = frozenset({"Add", "Sub"})
 MULTIPLES = frozenset({"Mul", "Div"})
 
-
 MOST_SOURCES = 128
 """Of a region: with as many terms as sources, its products grow by the square of them."""
 

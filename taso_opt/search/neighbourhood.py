@@ -12,7 +12,6 @@ from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step
 from taso_opt.search.chaining import chained
 from taso_opt.search.descent import descents
-from taso_opt.search.linear import Region
 from taso_opt.search.rising import raised
 from taso_opt.search.unrolling import unrolled
 from taso_opt.search.widening import widenings
@@ -125,10 +124,11 @@ class Neighbourhood:
     def unrolled(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that compute recurrences of sums and multiples as one product with constants."""
 
-        def is_used(term: Term, region: Region) -> bool:
-            return self._is_used_beyond(term, frozenset(region.members))
+        def used_beyond(members: Sequence[Term]) -> list[Term]:
+            among = frozenset(members)
+            return [term for term in members if self._is_used_beyond(term, among)]
 
-        return unrolled(sorted(self._outputs), is_used, rewriter, expired)
+        return unrolled(sorted(self._outputs), used_beyond, rewriter, expired)
 
     def widenings(self, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""

@@ -30,9 +30,12 @@ SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 
 def unrolled(
-    outputs: Many[Term], is_used: Callable[[Term, Region], bool], rewriter: Rewriter, expired: Callable[[], bool]
+    outputs: Many[Term],
+    used_beyond: Callable[[Many[Term]], Many[Term]],
+    rewriter: Rewriter,
+    expired: Callable[[], bool],
 ) -> Iterator[Sequence]:
-    """The sequence for each linear region of a graph, those of its terms replaced that are used beyond it.
+    """The sequence for each linear region of a graph, those of its terms replaced that are `used_beyond` it.
 
     What moves data between the product and the rest of the graph is put right in the same sequence.
     """
@@ -41,7 +44,7 @@ def unrolled(
         if expired():
             return
         if region.sums >= FEWEST_SUMS and region.numbers and len(region.sources) > 1:
-            used = [term for term in region.members if is_used(term, region)]
+            used = used_beyond(region.members)
             for shape in _rows(rewriter.builder.type(region.members[0]).shape):
                 found = _Unrolled(region, shape, rewriter).sequence(used)
                 if found is not None:

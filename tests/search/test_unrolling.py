@@ -164,6 +164,14 @@ def test_states_that_their_inputs_depend_on_are_left_alone(op, rewriter):
     assert not sequences(rewriter, state)
 
 
+def test_integers_whose_quotients_are_rounded_are_left_alone(op, rewriter):
+    first, two = tensor(Var, "s", 1, 6, dtype="int64"), tensor(Const, "two", 1, dtype="int64")
+    state = first
+    for at in range(STEPS):
+        state = op.Div(op.Add(state, tensor(Var, f"x{at}", 1, 6, dtype="int64")), two)
+    assert not sequences(rewriter, state)
+
+
 def test_sums_without_numbers_and_short_ones_are_left_alone(op, rewriter):
     first, xs = inputs(1, 6)
     total = first
