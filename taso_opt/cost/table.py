@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 30.0
+BUSY_PAUSE_S = 0.01
 CACHE_VARIABLE = "TASOOPT_CACHE"
 FILE_NAME = "costs.sqlite"
 
@@ -151,7 +153,7 @@ class CostTable:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                return self._connected()
+                return self._connected_in_turn()
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError as error:
@@ -166,6 +168,17 @@ class CostTable:
         for suffix in ("-wal", "-shm"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         os.replace(self.path, aside)
+
+    def _connected_in_turn(self) -> sqlite3.Connection:
+        """SQLite refuses at once, without its timeout, where another process turns the same new file to WAL."""
+        deadline = time.monotonic() + BUSY_TIMEOUT_S
+        while True:
+            try:
+                return self._connected()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(BUSY_PAUSE_S)
 
     def _connected(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S)

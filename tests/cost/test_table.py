@@ -78,9 +78,31 @@ def test_two_processes_write_at_once(tmp_path):
     writers = [writer(path, name, 50) for name in "ab"]
     for process in writers:
         process.communicate(timeout=60)
-        assert process.returncode == 0
+    assert [process.returncode for process in writers] == [0, 0]
     with CostTable(path) as table:
         assert len(table.load("here")) == 100
+
+
+@pytest.fixture
+def being_made(tmp_path):
+    """A new file that another process writes to, before it has been turned to WAL."""
+    connection = sqlite3.connect(tmp_path / "costs.sqlite", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    yield connection
+    connection.close()
+
+
+def test_a_table_that_another_process_is_making_is_waited_for(being_made, tmp_path, monkeypatch):
+    monkeypatch.setattr("taso_opt.cost.table.time.sleep", lambda _: being_made.rollback())
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        table.store([entry("a", 1.0)])
+        assert table.load("here") == {"a": 1.0}
+
+
+def test_a_table_that_stays_locked_is_an_error_of_one_sentence(being_made, tmp_path, monkeypatch):
+    monkeypatch.setattr("taso_opt.cost.table.BUSY_TIMEOUT_S", 0.05)
+    with pytest.raises(InvalidInputError, match=r"cost table at .* found: database is locked"):
+        CostTable(tmp_path / "costs.sqlite")
 
 
 def test_a_killed_writer_leaves_a_readable_table(tmp_path):
