@@ -114,6 +114,10 @@ def symbol(name: str) -> Size:
     return Size((((name,), 1),))
 
 
+_QUOTIENTS: dict[str, tuple[Dim, Dim]] = {}
+"""Of each symbol that stands for a quotient: what is divided, and by what."""
+
+
 def divide(dividend: Dim, divisor: Dim) -> Dim:
     """Floor division: exact where every term is divisible, else one opaque symbol named after the quotient."""
     if divisor == 0:
@@ -129,7 +133,9 @@ def divide(dividend: Dim, divisor: Dim) -> Dim:
         quotient = _long_division(dividend, divisor)
         if quotient is not None:
             return quotient
-    return symbol(f"floor(({dividend})/({divisor}))")
+    quotient = symbol(f"floor(({dividend})/({divisor}))")
+    _QUOTIENTS.setdefault(quotient.terms[0][0][0], (dividend, divisor))
+    return quotient
 
 
 def _long_division(dividend: Size, divisor: Size) -> Dim | None:
@@ -168,8 +174,15 @@ def total(dims: Iterable[Dim]) -> Dim:
 
 
 def bind(dim: Dim, values: Mapping[str, int]) -> Dim:
-    """Replace the symbols that `values` names by integers."""
-    return substitute(dim, lambda name: values.get(name))
+    """Replace the symbols that `values` names by integers, and quotients of these by their own."""
+    return substitute(dim, lambda name: _bound(name, values))
+
+
+def _bound(name: str, values: Mapping[str, int]) -> int | None:
+    if name in values or name not in _QUOTIENTS:
+        return values.get(name)
+    dividend, divisor = (bind(part, values) for part in _QUOTIENTS[name])
+    return dividend // divisor if isinstance(dividend, int) and isinstance(divisor, int) and divisor else None
 
 
 def substitute(dim: Dim, replacement: Callable[[str], Dim | None]) -> Dim:

@@ -25,6 +25,18 @@ def test_arithmetic_on_symbols_agrees_with_arithmetic_on_numbers(a, b):
     assert bind(a - b, NUMBERS) == bind(a, NUMBERS) - bind(b, NUMBERS)
 
 
+@given(sizes, st.integers(1, 4), st.integers(1, 4))
+def test_quotients_of_quotients_agree_with_those_of_numbers(a, first, second):
+    assert bind(divide(divide(a, first) + 1, second), NUMBERS) == (bind(a, NUMBERS) // first + 1) // second
+
+
+def test_a_quotient_is_bound_by_its_own_name_or_when_all_its_symbols_are():
+    quotient = divide(symbol("m") + symbol("n"), 2)
+    assert bind(quotient, {"m": 4}) == quotient
+    assert bind(quotient, {"m": 4, "n": 3}) == 3
+    assert bind(quotient, {str(quotient): 8, "m": 4, "n": 3}) == 8
+
+
 @given(sizes)
 def test_the_text_of_a_size_is_read_back(size):
     assert parse_dim(str(size)) == size
