@@ -7,7 +7,7 @@ from pathlib import Path
 
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, running, silent
 from taso_opt.api.settings import CompareSettings
-from taso_opt.api.sizes import assumption, read_with_samples
+from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples
 from taso_opt.api.summary import measured_latency, measured_speedup
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure
@@ -47,12 +47,13 @@ def compare_files(
     tell("reading the models")
     reference, samples = read_with_samples(Path(first), chosen.dims, chosen.inputs)
     other = read_model(Path(second), load_specs(), chosen.dims)
-    feeds = sample_feeds(reference.inputs, samples, chosen.seed)
-    timing = timing_feeds(reference.inputs, samples, chosen.seed)
     with RuntimeProcess() as process, scratch_folder() as folder:
         info, run = running(process, chosen)
         for model in (reference, other):
             require_loadable(model, info)
+        reference = at_sizes_that_run(reference, chosen.dims, samples, process, run)
+        feeds = sample_feeds(reference.inputs, samples, chosen.seed)
+        timing = timing_feeds(reference.inputs, samples, chosen.seed)
         paths, why = (reference.path, other.path), ""
         if needs_libraries(reference.proto):
             why = obstacle(reference, process, run)

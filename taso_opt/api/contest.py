@@ -10,6 +10,7 @@ from typing import overload
 
 from taso_opt.api.job import Job
 from taso_opt.api.question import contest_question
+from taso_opt.api.sizes import sizes_of
 from taso_opt.core.graph import Graph
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostTable, Decision
@@ -166,7 +167,8 @@ def feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput])
     """Inputs at the further sizes that the user gives, else at sizes near the assumed ones at which the model runs."""
     bindings, seed = job.settings.bindings[1:], job.settings.seed + SEEDS
     if bindings:
-        models = [read_model(job.source.path, load_specs(), binding) for binding in bindings]
+        named = [{**sizes_of(job.source), **binding} for binding in bindings]
+        models = [read_model(job.source.path, load_specs(), sizes) for sizes in named]
         cuts = [cut_out(other) if job.obstacle else None for other in models]
         sizes = [other.inputs if cut is None else cut.inputs for other, cut in zip(models, cuts, strict=True)]
         return [sample_feeds(other, (), seed + at, 1)[0] for at, other in enumerate(sizes)]

@@ -1,16 +1,28 @@
-"""At which sizes a model is measured: those that the user names, else those of his samples, else stated ones."""
+"""At which sizes a model is measured: those that the user names, else those of his samples, else stated ones.
+
+A model need not run at sizes that nobody gave, as where a length and a batch are not independent of each other: then
+others are tried, those first that differ in one size.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations, islice, product
 from pathlib import Path
 
 from taso_opt.core.dims import Size
+from taso_opt.errors import TasoError
 from taso_opt.onnx_io import Model, read_model
+from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes
 from taso_opt.search.samples import Sample, read_samples
 from taso_opt.spec import load_specs
 
 MOST_NAMED = 8
+LADDER = (1, 512, 256, 128, 64, 1024, 32, 16)
+"""What a size may be, the likeliest first: a batch, the length of a signal or a text, the side of an image."""
+
+MOST_TRIED = 1000
 ASSUMED = "the model leaves sizes open and was measured at {} (--dim or --inputs gives others)"
 
 
@@ -32,20 +44,74 @@ def read_at_sizes(path: Path, dims: Mapping[str, int], samples: Sequence[Sample]
     return read_model(path, load_specs(), dims, _shapes(samples))
 
 
+def at_sizes_that_run(
+    model: Model, dims: Mapping[str, int], samples: Sequence[Sample], process: RuntimeProcess, run: RunSettings
+) -> Model:
+    """The same at other sizes than the assumed ones, where it does not run at these and does at some.
+
+    What is in `dims` and in the samples stays. Where the runtime refuses the model as a whole it comes back as it is.
+    """
+    free = sorted(_assumed(model, dims, samples))
+    if not free or any(entry.bound is None for entry in model.inputs):
+        return model
+    tried = list(islice(_choices(model.bindings, free), MOST_TRIED))
+    with suppress(TasoError):
+        found = find_sizes(process, model.path, [_specs(model, sizes) for sizes in tried], run.judge)
+        if found:
+            sizes = {_as_given(name): tried[found][name] for name in free}
+            return read_at_sizes(model.path, {**dims, **sizes}, samples)
+    return model
+
+
+def sizes_of(model: Model) -> dict[str, int]:
+    """The numbers of all sizes that the inputs leave open, under the names that `--dim` takes."""
+    return {_as_given(name): model.bindings[name] for name in _input_symbols(model)}
+
+
+def _choices(bindings: Mapping[str, int], free: Sequence[str]) -> Iterator[dict[str, int]]:
+    """Numbers for all symbols: the bindings, then those with one of the free ones changed, with two, and so on.
+
+    Of as many changes those come first that are likelier.
+    """
+    for count in range(len(free) + 1):
+        changes = product(combinations(free, count), product(range(len(LADDER)), repeat=count))
+        for names, rungs in sorted(changes, key=lambda change: sum(change[1])):
+            changed = {name: LADDER[rung] for name, rung in zip(names, rungs, strict=True)}
+            if all(bindings[name] != size for name, size in changed.items()):
+                yield {**bindings, **changed}
+
+
+def _specs(model: Model, sizes: Mapping[str, int]) -> tuple[InputSpec, ...]:
+    types = {variable.name: variable.type.bind(sizes) for variable in model.graph.inputs}
+    shapes = {name: tuple(dim for dim in kind.shape if isinstance(dim, int)) for name, kind in types.items()}
+    return tuple(InputSpec(entry.name, entry.dtype, shapes[entry.name]) for entry in model.inputs)
+
+
 def assumption(model: Model, dims: Mapping[str, object], samples: Sequence[Sample]) -> tuple[str, ...]:
     """A sentence on the sizes that nobody gave, under the names that `--dim` takes; none where there are none."""
-    given = _shapes(samples)
-    known, open_ = set[str](), dict[str, int]()
-    for variable in model.graph.inputs:
-        for dim in variable.type.shape:
-            names = dim.symbols() if isinstance(dim, Size) else ()
-            known.update(names if variable.name in given else ())
-            open_.update((name, model.bindings[name]) for name in names)
-    named = {name.strip("'"): size for name, size in open_.items() if name not in known}
-    shown = [f"{name} = {size}" for name, size in named.items() if name not in dims]
+    shown = [f"{_as_given(name)} = {size}" for name, size in _assumed(model, dims, samples).items()]
     if len(shown) > MOST_NAMED:
         shown[MOST_NAMED:] = ["..."]
     return (ASSUMED.format(", ".join(shown)),) if shown else ()
+
+
+def _assumed(model: Model, dims: Mapping[str, object], samples: Sequence[Sample]) -> dict[str, int]:
+    """The numbers of the symbols that nobody gave one for."""
+    known = _input_symbols(model, _shapes(samples))
+    open_ = (name for name in _input_symbols(model) if name not in known and _as_given(name) not in dims)
+    return {name: model.bindings[name] for name in open_}
+
+
+def _input_symbols(model: Model, names: Container[str] | None = None) -> list[str]:
+    """The symbols in the shapes of all inputs, or of those of these names, in order."""
+    types = [variable.type for variable in model.graph.inputs if names is None or variable.name in names]
+    dims = [dim for kind in types for dim in kind.shape if isinstance(dim, Size)]
+    return list(dict.fromkeys(name for dim in dims for name in dim.symbols()))
+
+
+def _as_given(symbol: str) -> str:
+    """The name of a symbol as `--dim` takes it."""
+    return symbol.strip("'")
 
 
 def _shapes(samples: Sequence[Sample]) -> dict[str, tuple[int, ...]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from taso_opt.api.contest import feeds_at_other_sizes
 from taso_opt.api.job import Job
-from taso_opt.api.sizes import read_at_sizes
+from taso_opt.api.sizes import read_at_sizes, sizes_of
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError, UncheckableError
 from taso_opt.onnx_io import (
@@ -75,7 +75,7 @@ def _checked(job: Job, found: Tidied) -> Model | None:
     job.tell("comparing the cleaned model with the original")
     with scratch_folder() as folder:
         file = _saved(job, found.model, folder / "tidied.onnx")
-        model = read_at_sizes(file, job.settings.bindings[0], job.samples)
+        model = read_at_sizes(file, sizes_of(job.source), job.samples)
         if model.inputs != job.source.inputs:
             return None
         original = job.source.path

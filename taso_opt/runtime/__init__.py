@@ -24,6 +24,7 @@ from taso_opt.runtime.installed import (
 from taso_opt.runtime.questions import (
     compare_latency,
     describe,
+    find_sizes,
     measure_many,
     probe,
     run_feeds,
@@ -93,6 +94,7 @@ __all__ = [
     "run_outputs",
     "sensitivity",
     "special_share",
+    "find_sizes",
     "tidy",
     "yardstick",
 ]

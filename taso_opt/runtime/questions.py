@@ -15,11 +15,12 @@ import numpy as np
 from taso_opt.errors import RuntimeFailure
 from taso_opt.onnx_io import Tidied
 from taso_opt.runtime.client import RuntimeProcess
-from taso_opt.runtime.inputs import Array
+from taso_opt.runtime.inputs import Array, InputSpec
 from taso_opt.runtime.requests import (
     DEFAULT_PLAN,
     CompareLatency,
     Describe,
+    FindSizes,
     MeasureItem,
     MeasureMany,
     MeasurePlan,
@@ -86,6 +87,17 @@ def run_feeds(
     """The model's outputs on several sets of inputs from one session, which saves loading it again."""
     request = RunOutputs(model, tuple(feeds), optimization, settings)
     return cast(list[list[Array]], process.request(request, timeout_s))
+
+
+def find_sizes(
+    process: RuntimeProcess,
+    model: Model,
+    candidates: Sequence[tuple[InputSpec, ...]],
+    settings: RunSettings = ONE_CPU_THREAD,
+) -> int | None:
+    """The number of the first of several sets of input shapes that the model runs on; None if there is none in time."""
+    request = FindSizes(model, tuple(candidates), settings)
+    return cast(int | None, process.request(request, request.limit_s + LOAD_LIMIT_S))
 
 
 def run_in_doubles(

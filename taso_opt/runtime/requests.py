@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from taso_opt.errors import TasoError
-from taso_opt.runtime.inputs import Array
+from taso_opt.runtime.inputs import Array, InputSpec
 from taso_opt.runtime.settings import ONE_CPU_THREAD, ONNXRUNTIME, RunSettings
 
 Model = bytes | str | Path
@@ -51,6 +51,19 @@ class RunDoubles:
     model: str | Path
     feeds: tuple[Mapping[str, Array], ...]
     settings: RunSettings = ONE_CPU_THREAD
+
+
+@dataclass(frozen=True)
+class FindSizes:
+    """Which sets of input shapes is the first that a model runs on; answered by its number, or None.
+
+    Inputs are seeded random ones. After `limit_s` seconds no further set is tried.
+    """
+
+    model: Model
+    candidates: tuple[tuple[InputSpec, ...], ...]
+    settings: RunSettings = ONE_CPU_THREAD
+    limit_s: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -136,7 +149,7 @@ class CompareLatency:
     optimization: str = "all"
 
 
-Request = Probe | Describe | RunOutputs | RunDoubles | Tidy | MeasureMany | CompareLatency
+Request = Probe | Describe | RunOutputs | RunDoubles | FindSizes | Tidy | MeasureMany | CompareLatency
 
 
 @dataclass(frozen=True)

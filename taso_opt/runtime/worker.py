@@ -20,6 +20,7 @@ from taso_opt.runtime.requests import (
     Broken,
     CompareLatency,
     Describe,
+    FindSizes,
     MeasureMany,
     Probe,
     Ready,
@@ -82,7 +83,7 @@ def reply_to(request: Request) -> Reply:
 
 
 def _answer(request: Request) -> object:
-    from taso_opt.runtime import batch, capabilities, contest, reference
+    from taso_opt.runtime import batch, capabilities, contest, reference, trying
     from taso_opt.runtime.engine import engine
 
     match request:
@@ -97,6 +98,8 @@ def _answer(request: Request) -> object:
             return [runs.run_outputs(session, model, feed) for feed in feeds]
         case RunDoubles(model, feeds, settings):
             return reference.run_in_doubles(Path(model), feeds, settings)
+        case FindSizes():
+            return trying.find_sizes(request)
         case Tidy(model):
             from taso_opt.onnx_io import load_model
             from taso_opt.onnx_io.tidy import tidied

@@ -5,8 +5,9 @@ import pytest
 from onnx import numpy_helper, parser
 
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
-from taso_opt.api.sizes import assumption, read_with_samples
+from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples, sizes_of
 from taso_opt.errors import InvalidInputError, MismatchError
+from taso_opt.runtime import RunSettings
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N,256] a, float[N,256] b, float[N,256] c, float[N,256] d) => (float[M,256] y)
@@ -128,3 +129,48 @@ def test_names_of_sizes_are_told_as_the_option_takes_them(tmp_path):
     assert "at n = 1, p2o.1 = 32, M = 32 (" in assumption(model, {}, found)[0]
     model, found = read_with_samples(tmp_path / "model.onnx", {"p2o.1": 7}, None)
     assert "at n = 1, M = 32 (" in assumption(model, {"p2o.1": 7}, found)[0]
+
+
+CHOOSY = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[B,L] x, float[4,S] s) => (float[4,256] y)
+<int64[2] row = {1, 256}, int64[2] column = {4, 1}> { r = Reshape(x, row)  c = Reshape(s, column)  y = Add(r, c) }"""
+
+
+@pytest.fixture
+def choosy(tmp_path):
+    """A model that runs where B times L is 256 and S is 1: not at the sizes that are assumed."""
+    (tmp_path / "choosy.onnx").write_bytes(parser.parse_model(CHOOSY).SerializeToString())
+    return tmp_path / "choosy.onnx"
+
+
+@pytest.mark.parametrize(
+    ("dims", "found"),
+    [
+        ({}, {"B": 1, "L": 256, "S": 1}),
+        ({"B": 8}, {"B": 8, "L": 32, "S": 1}),
+        ({"L": 128}, {"B": 1, "L": 128, "S": 32}),
+        ({"B": 1, "L": 32, "S": 1}, {"B": 1, "L": 32, "S": 1}),
+    ],
+)
+def test_a_model_that_does_not_run_at_the_assumed_sizes_is_read_at_others(choosy, process, dims, found):
+    model, samples = read_with_samples(choosy, dims, None)
+    assert sizes_of(at_sizes_that_run(model, dims, samples, process, RunSettings())) == found
+
+
+def test_a_model_that_runs_at_the_assumed_sizes_is_left_at_these(path, process):
+    model, samples = read_with_samples(path, {}, None)
+    assert at_sizes_that_run(model, {}, samples, process, RunSettings()) is model
+
+
+def test_sizes_of_samples_stay(choosy, process, tmp_path):
+    np.savez(tmp_path / "inputs.npz", x=np.ones((2, 128), np.float32))
+    model, samples = read_with_samples(choosy, {}, tmp_path / "inputs.npz")
+    found = sizes_of(at_sizes_that_run(model, {}, samples, process, RunSettings()))
+    assert found == {"B": 2, "L": 128, "S": 1}
+
+
+def test_what_runs_at_few_sizes_is_compared_and_optimized(choosy, process):
+    assert compare_files(choosy, choosy, CompareSettings(rounds=2)).agrees
+    record = optimize_file(choosy, OptimizeSettings(budget=5.0), process=process)
+    told = "the model leaves sizes open and was measured at B = 1, L = 256, S = 1 (--dim or --inputs gives others)"
+    assert told in record.warnings
