@@ -149,7 +149,7 @@ def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _St
     if proto is not None:
         model = replace(job.model, proto=seeded(job.model.proto) or job.model.proto)
     if job.obstacle:
-        cut = None if job.passes else cut_out(model)
+        cut = None if job.has_another_base else cut_out(model)
         if cut is None:
             raise UncheckableError(job.obstacle)
         proto, inputs, samples = cut.apply(model.proto), cut.inputs, cut.feeds(samples)

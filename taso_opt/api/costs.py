@@ -100,7 +100,7 @@ class Costs:
 def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
     """The plans that promise enough to be measured whole, as many as the model is light; of those alike the first.
 
-    Where passes have cleaned the model up, what they made is measured too, as the plan without steps.
+    Where the model was cleaned up or rewritten before the search, that is measured too, as the plan without steps.
     """
     least = LEAST_PREDICTED_GAIN if job.goal.only == LATENCY else LEAST_COUNTED_GAIN
     worthwhile = (1 - least) * found.plans[-1].cost
@@ -110,7 +110,7 @@ def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
         is_new = all(plan.cost > (1 + SAME_COST) * other.cost for other in chosen.values())
         if plan.cost < worthwhile and is_new and len(chosen) < most and _is_allowed(job, plan, costs):
             chosen[plan.outputs] = plan
-    return [*chosen.values(), *(found.plans[-1:] if job.passes else ())]
+    return [*chosen.values(), *(found.plans[-1:] if job.has_another_base else ())]
 
 
 def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:

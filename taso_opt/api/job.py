@@ -8,6 +8,7 @@ from pathlib import Path
 
 from taso_opt.api.session import Progress
 from taso_opt.api.settings import OptimizeSettings
+from taso_opt.core.rule import Rule
 from taso_opt.cost import Goal
 from taso_opt.onnx_io import Model
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess
@@ -19,7 +20,8 @@ class Job:
     """One optimization: the model, what the user wants, and where it runs.
 
     `source` is the user's file as it was read, and `model` what is searched: the same, or the source cleaned up by the
-    `passes`, which say in a sentence each what they did. What is said of the original is about the source.
+    `passes`, which say in a sentence each what they did, and with bodies of control flow rewritten by `inner_rules`.
+    What is said of the original is about the source.
     `remarks` are warnings of what came before the search.
     `budget` is the time for the search in seconds.
     `deadline`, by the monotonic clock, is when nothing more is begun that is there for certainty alone.
@@ -40,4 +42,10 @@ class Job:
     deadline: float
     obstacle: str = ""
     passes: tuple[str, ...] = ()
+    inner_rules: tuple[Rule, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def has_another_base(self) -> bool:
+        """Whether what is searched is not the source itself."""
+        return bool(self.passes or self.inner_rules)

@@ -12,6 +12,7 @@ from taso_opt import __version__
 from taso_opt.api.contest import checked_names, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
+from taso_opt.api.inner import with_rewritten_bodies
 from taso_opt.api.job import Job
 from taso_opt.api.question import search_question
 from taso_opt.api.session import (
@@ -29,9 +30,11 @@ from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
+from taso_opt.core.rule import Rule
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
+    ModelProto,
     bytes_added,
     check_output,
     copy_unchanged,
@@ -97,7 +100,7 @@ def optimize_file(
         read = at_sizes_that_run(read, chosen.bindings[0], samples, runtime, run)
         deadline, hindrance = started + budget + FINALS_S, obstacle(read, runtime, run)
         job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, budget, deadline, hindrance)
-        job = with_tidied_model(job)
+        job = with_rewritten_bodies(with_tidied_model(job), _faster)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, costs = search(job)
         plans = finalists(job, found, costs)
@@ -175,6 +178,23 @@ def _rests_on_noise(job: Job, found: SearchResult, latency: CostModel, clock: Cl
     return moved > max(NOISE_SHARE * cost, DOUBTFUL * gain) and (gain > 0 or plan is not found.runner_up)
 
 
+def _faster(job: Job) -> tuple[ModelProto, tuple[Rule, ...]] | None:
+    """A faster model than that of a job and the rules that made it; None where none is found or, measured, ahead."""
+    found, costs = search(job)
+    plans = finalists(job, found, costs)
+    if not plans:
+        return None
+    if job.settings.dry_run:
+        return rewritten(job.model, plans[0]), tuple(_rules(job, plans[0]))
+    folded_bytes = max(map(costs.folded_bytes, plans))
+    contest = hold_contest(job, plans, costs.standard(plans), costs.latency.place, folded_bytes)
+    finalist = None if contest.finals is None else contest.finals.finalist
+    if finalist is None or not finalist.won:
+        return None
+    plan = plans[finalist.number]
+    return contest.winner or rewritten(job.model, plan), tuple(_rules(job, plan))
+
+
 def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
     if not plans:
         return _unchanged(job, replace(draft, reason=costs.nothing_found))
@@ -191,7 +211,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     except UncheckableError as error:
         if job.samples:
             raise
-        if not job.obstacle and not job.passes and has_control_flow(job.source.proto):
+        if not job.obstacle and not job.has_another_base and has_control_flow(job.source.proto):
             alone = replace(job, obstacle=str(error))
             return _contest(alone, replace(draft, warnings=_by_parts(alone)), plans, costs)
         reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
@@ -222,8 +242,13 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     )
 
 
+def _rules(job: Job, plan: Plan) -> list[Rule]:
+    """The rules that made a plan's model, as often as they were applied."""
+    return [*job.inner_rules, *(step.rule.rule for step in plan.steps)]
+
+
 def _with_plan(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:
-    rules = applied_rules([step.rule.rule for step in plan.steps], load_specs())
+    rules = applied_rules(_rules(job, plan), load_specs())
     changed = replace(record, rules=rules, objective=costs.parts(plan), passes=job.passes)
     return _with_evidence(changed, evidence(job.model, costs.latency, plan))
 
@@ -257,9 +282,9 @@ def _unchanged(job: Job, record: Record) -> Record:
 def _planned(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
     if not plans:
         return replace(draft, result="dry-run", reason=costs.nothing_found)
-    rules = applied_rules([step.rule.rule for step in plans[0].steps], load_specs())
+    rules = applied_rules(_rules(job, plans[0]), load_specs())
     after = operator_counts(rewritten(job.model, plans[0]))
-    reason = "" if plans[0].steps else ONLY_PASSES
+    reason = "" if rules else ONLY_PASSES
     return replace(draft, result="dry-run", reason=reason, rules=rules, operators_after=after, passes=job.passes)
 
 

@@ -41,5 +41,5 @@ def contest_question(job: Job, plans: Sequence[Plan], standard: Standard) -> str
 def _add_model(found: Any, job: Job) -> None:
     with job.source.path.open("rb") as stream:
         found.update(file_digest(stream, "sha256").digest())
-    if job.passes:  # digests of plans say nothing of what is in bodies
+    if job.has_another_base:  # digests of plans say nothing of what is in bodies
         found.update(b"tidied" + job.model.proto.SerializeToString(deterministic=True))

@@ -20,6 +20,7 @@ from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_lib
 from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
+from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
 from taso_opt.onnx_io.load import load_model, validate_input
 from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
@@ -40,6 +41,7 @@ __all__ = [
     "PLAIN",
     "TO_BLOCKED",
     "Cutout",
+    "InnerModel",
     "Model",
     "ModelInput",
     "ModelProto",
@@ -65,6 +67,7 @@ __all__ = [
     "holds_its_data",
     "in_written_order",
     "inlined",
+    "inner_models",
     "load_model",
     "may_be_tidied",
     "model_in_memory",
@@ -87,5 +90,6 @@ __all__ = [
     "store_model",
     "validate_input",
     "weight_bytes",
+    "with_inner_models",
     "write_model",
 ]

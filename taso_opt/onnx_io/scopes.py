@@ -28,10 +28,11 @@ def initializer_names(graph: GraphProto) -> list[str]:
 
 def captured_names(node: NodeProto) -> tuple[str, ...]:
     """The values of outer scopes that the bodies of a node use, each once, in order of first use."""
-    return tuple(dict.fromkeys(name for body in bodies(node) for name in _free_names(body)))
+    return tuple(dict.fromkeys(name for body in bodies(node) for name in free_names(body)))
 
 
-def _free_names(graph: GraphProto) -> list[str]:
+def free_names(graph: GraphProto) -> list[str]:
+    """The values of outer scopes that a body uses, as often as it does."""
     defined = {value.name for value in graph.input} | set(initializer_names(graph))
     used: list[str] = []
     for node in graph.node:
@@ -45,7 +46,7 @@ def _free_names(graph: GraphProto) -> list[str]:
 def rename_captures(node: NodeProto, names: Mapping[str, str]) -> None:
     """Rename outer values inside the bodies of a node; `names` must not contain what a body defines itself."""
     for body in bodies(node):
-        free = set(_free_names(body))
+        free = set(free_names(body))
         here = {old: new for old, new in names.items() if old in free}
         if not here:
             continue
@@ -54,6 +55,20 @@ def rename_captures(node: NodeProto, names: Mapping[str, str]) -> None:
             rename_captures(inner, here)
         for value in body.output:
             value.name = here.get(value.name, value.name)
+
+
+def rename_all(graph: GraphProto, names: Mapping[str, str]) -> None:
+    """Rename values and nodes in a graph and in its bodies, wherever they stand."""
+    values = (*graph.input, *graph.output, *graph.value_info)
+    tensors = (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer))
+    for named in (*values, *tensors, *graph.node):
+        if named.name in names:
+            named.name = names[named.name]
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        for body in bodies(node):
+            rename_all(body, names)
 
 
 def names_in_bodies(node: NodeProto) -> set[str]:

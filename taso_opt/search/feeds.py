@@ -20,6 +20,9 @@ TIMING_BYTES = 32 << 20
 NUDGE = 0.05
 """By how much of itself an input moves to see whether the outputs follow."""
 
+TREMBLE = 2.0**-20
+"""By how much of itself an input moves to see what rounding changes: the last few of the digits of float32."""
+
 
 def timing_feeds(inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int) -> tuple[Sample, ...]:
     """Sets of inputs for the timing: as `sample_feeds`, but more of them where they are light."""
@@ -61,15 +64,15 @@ def _larger(entry: ModelInput, axes: int | None) -> ModelInput:
     return replace(entry, bound=tuple(size + grows for size, grows in zip(entry.bound, open_axes, strict=True)))
 
 
-def nudged(feed: Mapping[str, Array], seed: int) -> dict[str, Array] | None:
-    """The same inputs with every floating-point number moved by a few per cent of itself; None where there is none."""
+def nudged(feed: Mapping[str, Array], seed: int, share: float = NUDGE) -> dict[str, Array] | None:
+    """The same inputs with every floating-point number moved by a share of itself; None where there is none."""
     generator = np.random.default_rng([seed, len(feed)])
     if not any(array.dtype.kind == "f" and array.size for array in feed.values()):
         return None
     moved = {}
     for name, array in feed.items():
         if array.dtype.kind == "f":
-            factor = 1 + NUDGE * generator.choice([-1.0, 1.0], array.shape)
+            factor = 1 + share * generator.choice([-1.0, 1.0], array.shape)
             with np.errstate(over="ignore"):
                 moved[name] = np.asarray(array * factor, array.dtype)
         else:

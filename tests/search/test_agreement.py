@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from onnx import parser
 
 from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
-from taso_opt.runtime import RunSettings
+from taso_opt.runtime import RunSettings, RuntimeProcess
 from taso_opt.search import finals
 from taso_opt.search.agreement import CONTRADICTION, Agreement, agreement
 from taso_opt.search.verdicts import RememberedVerdicts
@@ -215,3 +216,27 @@ def test_a_candidate_that_differs_only_where_it_is_timed_drops_out_and_blames_no
     monkeypatch.setattr(finals, "agreement", lambda *_: differing)
     trial = finals.Trial([{}], [{}], RunSettings(runtime="openvino"))
     assert finals.hold_finals(None, "model", ["candidate"], trial) == finals.Finals(None, differing.elsewhere)
+
+
+DEEP = """<ir_version: 8, opset_import: ["" : 17]> g (float[64] x) => (float[64] y)
+{ low = Constant <value_float = LOW> ()  far = Constant <value_float = 100.1> ()
+  half = Constant <value_float = 0.5> ()  sum = Add(x, low)  STEPS }"""
+SAME, AROUND, WRONG = (
+    "y = Sigmoid(sum)",
+    "more = Add(sum, far)  less = Sub(more, far)  y = Sigmoid(less)",
+    "more = Add(sum, half)  y = Sigmoid(more)",
+)
+
+
+@pytest.mark.parametrize(("low", "warned"), [(-13.3, True), (-3.3, False)])
+def test_what_rounding_moves_as_much_as_small_moves_of_the_inputs_agrees(low, warned):
+    """A sigmoid of -13 is about 2e-6, and the runtime computes it as a multiple of 2^-24."""
+    original, around, wrong = (
+        parser.parse_model(DEEP.replace("LOW", str(low)).replace("STEPS", steps)).SerializeToString()
+        for steps in (SAME, AROUND, WRONG)
+    )
+    feeds = [{"x": np.random.default_rng(seed).standard_normal(64).astype(np.float32)} for seed in range(2)]
+    with RuntimeProcess() as process:
+        found, refuted = (agreement(process, original, other, feeds, RunSettings()) for other in (around, wrong))
+    assert not found.reasons and refuted.reasons
+    assert any("last digits" in warning for warning in found.warnings) == warned
