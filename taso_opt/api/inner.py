@@ -50,9 +50,7 @@ def with_rewritten_bodies(job: Job, optimize: Optimize) -> Job:
         proto, rules = _rewritten(job, job.model, optimize)
         model = standing_in(job, proto) if rules else None
     except TasoError as error:
-        import logging
-
-        logging.getLogger(__name__).warning("inner %s", error)
+        log.info("bodies stay as they are: %s", error)
         return job
     return job if model is None else replace(job, model=model, inner_rules=rules)
 
@@ -71,9 +69,11 @@ def _rewritten(job: Job, model: Model, optimize: Optimize) -> Found:
 
 
 def _optimized(job: Job, inner: InnerModel, optimize: Optimize) -> Found | None:
+    """The model of a body rewritten, with the bodies in it; None where nothing gains."""
+    proto, applied = inner.proto, tuple[Rule, ...]()
     try:
         with scratch_folder() as folder:
-            model = _read(inner, inner.proto, folder / "body.onnx")
+            model = _read(inner, proto, folder / "body.onnx")
             if not inner.keeps_types(model):
                 return None
             proto, applied = _rewritten(job, model, optimize)
@@ -81,13 +81,10 @@ def _optimized(job: Job, inner: InnerModel, optimize: Optimize) -> Found | None:
                 model = _read(inner, proto, folder / "rewritten.onnx")
             job.tell(f"optimizing a body of {len(proto.graph.node)} operators")
             found = optimize(_job_of(job, model))
+            if found is not None:
+                proto, applied = found[0], (*applied, *found[1])
     except TasoError as error:
-        import logging
-
-        logging.getLogger(__name__).warning("inner %s", error)
-        return None
-    if found is not None:
-        return found[0], (*applied, *found[1])
+        log.info("a body stays as it is: %s", error)
     return (proto, applied) if applied else None
 
 
