@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from taso_opt.api.job import Job
+from taso_opt.api.sizes import with_seen_sizes
 from taso_opt.api.standing_in import standing_in
 from taso_opt.core.rule import Rule
 from taso_opt.core.scratch import scratch_folder
@@ -79,6 +80,7 @@ def _optimized(job: Job, inner: InnerModel, optimize: Optimize) -> Found | None:
             proto, applied = _rewritten(job, model, optimize)
             if applied:
                 model = _read(inner, proto, folder / "rewritten.onnx")
+            model = with_seen_sizes(model, (), job.process, job.run)
             job.tell(f"optimizing a body of {len(proto.graph.node)} operators")
             found = optimize(_job_of(job, model))
             if found is not None:

@@ -26,7 +26,7 @@ from taso_opt.api.session import (
     versions,
 )
 from taso_opt.api.settings import OptimizeSettings, goal_of, usual_budget
-from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples
+from taso_opt.api.sizes import as_it_runs, assumption, read_with_samples
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
@@ -97,7 +97,7 @@ def optimize_file(
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
         info, run = running(runtime, chosen)
         require_loadable(read, info)
-        read = at_sizes_that_run(read, chosen.bindings[0], samples, runtime, run)
+        read = as_it_runs(read, chosen.bindings[0], samples, runtime, run)
         deadline, hindrance = started + budget + FINALS_S, obstacle(read, runtime, run)
         job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, budget, deadline, hindrance)
         job = with_rewritten_bodies(with_tidied_model(job), _faster)

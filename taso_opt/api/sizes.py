@@ -12,9 +12,11 @@ from itertools import combinations, islice, product
 from pathlib import Path
 
 from taso_opt.core.dims import Size
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io import Model, read_model
-from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes
+from taso_opt.onnx_io import Model, read_model, save_atomically, showing
+from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes, run_feeds
+from taso_opt.search.feeds import sample_feeds
 from taso_opt.search.samples import Sample, read_samples
 from taso_opt.spec import load_specs
 
@@ -23,6 +25,8 @@ LADDER = (1, 512, 256, 128, 64, 1024, 32, 16)
 """What a size may be, the likeliest first: a batch, the length of a signal or a text, the side of an image."""
 
 MOST_TRIED = 1000
+MOST_SEEN, SEEING_LIMIT_S = 64, 60.0
+"""How many inner values are looked at, and how long that may take."""
 ASSUMED = "the model leaves sizes open and was measured at {} (--dim or --inputs gives others)"
 
 
@@ -44,6 +48,13 @@ def read_at_sizes(path: Path, dims: Mapping[str, int], samples: Sequence[Sample]
     return read_model(path, load_specs(), dims, _shapes(samples))
 
 
+def as_it_runs(
+    model: Model, dims: Mapping[str, int], samples: Sequence[Sample], process: RuntimeProcess, run: RunSettings
+) -> Model:
+    """The same at sizes at which it runs, and with those that inner values have then."""
+    return with_seen_sizes(at_sizes_that_run(model, dims, samples, process, run), samples, process, run)
+
+
 def at_sizes_that_run(
     model: Model, dims: Mapping[str, int], samples: Sequence[Sample], process: RuntimeProcess, run: RunSettings
 ) -> Model:
@@ -60,6 +71,21 @@ def at_sizes_that_run(
         if found:
             sizes = {_as_given(name): tried[found][name] for name in free}
             return read_at_sizes(model.path, {**dims, **sizes}, samples)
+    return model
+
+
+def with_seen_sizes(model: Model, samples: Sequence[Sample], process: RuntimeProcess, run: RunSettings) -> Model:
+    """The same with the sizes that inner values have when it runs, where costs would rest on guesses."""
+    if not model.guessed or any(entry.bound is None for entry in model.inputs):
+        return model
+    given = [value.name for value in model.proto.graph.output]
+    guessed = [name for name in model.guessed if name not in given][:MOST_SEEN]
+    with suppress(TasoError), scratch_folder() as folder:
+        save_atomically(showing(model.proto, guessed), folder / "shown.onnx", original=model.path, durable=False)
+        feeds = sample_feeds(model.inputs, samples, run.seed, 1)[:1]
+        (outputs,) = run_feeds(process, folder / "shown.onnx", feeds, run.judge, "none", SEEING_LIMIT_S)
+        shapes = {name: array.shape for name, array in zip([*given, *guessed], outputs, strict=True) if array.size}
+        return read_model(model.path, load_specs(), sizes_of(model), {**_shapes(samples), **shapes})
     return model
 
 

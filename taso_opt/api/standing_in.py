@@ -11,7 +11,7 @@ import numpy as np
 
 from taso_opt.api.contest import feeds_at_other_sizes
 from taso_opt.api.job import Job
-from taso_opt.api.sizes import read_at_sizes, sizes_of
+from taso_opt.api.sizes import read_at_sizes, sizes_of, with_seen_sizes
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import (
@@ -55,6 +55,7 @@ def standing_in(job: Job, proto: ModelProto) -> Model | None:
         agreed = agreement(job.process, original, file, feeds, job.run.judge, computes_in_singles(job.source.proto))
         if agreed.failure or agreed.reasons:
             return None
+        model = with_seen_sizes(model, job.samples, job.process, job.run)
     return replace(model, path=job.source.path, proto=proto)
 
 

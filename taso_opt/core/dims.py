@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -183,6 +183,18 @@ def _bound(name: str, values: Mapping[str, int]) -> int | None:
         return values.get(name)
     dividend, divisor = (bind(part, values) for part in _QUOTIENTS[name])
     return dividend // divisor if isinstance(dividend, int) and isinstance(divisor, int) and divisor else None
+
+
+def open_symbols(dim: Dim, values: Mapping[str, int]) -> Iterator[str]:
+    """The symbols that `bind` lacks a value of, those in quotients in place of the quotients."""
+    for name in dim.symbols() if isinstance(dim, Size) else ():
+        if name in values:
+            continue
+        parts = _QUOTIENTS.get(name)
+        if parts is None:
+            yield name
+        for part in parts or ():
+            yield from open_symbols(part, values)
 
 
 def substitute(dim: Dim, replacement: Callable[[str], Dim | None]) -> Dim:

@@ -29,6 +29,7 @@ from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_output, copy_unchanged, holds_its_data, inlined, save_atomically
 from taso_opt.onnx_io.scopes import names_in_bodies
+from taso_opt.onnx_io.showing import showing
 from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import LARGE_BYTES, fill_weights, set_weights_aside, standalone_model
 from taso_opt.onnx_io.tidy import Tidied, may_be_tidied
@@ -83,6 +84,7 @@ __all__ = [
     "save_atomically",
     "seeded",
     "set_weights_aside",
+    "showing",
     "signature",
     "skeleton",
     "spellable",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from taso_opt.core.dims import Dim, Size, bind
+from taso_opt.core.dims import Dim, Size, bind, open_symbols
 from taso_opt.core.term import Apply, Attribute, Const, Term, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import UsageError
@@ -89,7 +89,7 @@ def _default(value: Attribute, bindings: dict[str, int]) -> None:
     shape = value.shape if isinstance(value, TensorType) else value if isinstance(value, tuple) else (value,)
     for axis, part in enumerate(shape):
         if isinstance(part, Size):
-            for name in part.symbols():
-                bindings.setdefault(name, default_size(axis, len(shape)))
+            for name in list(open_symbols(part, bindings)):
+                bindings[name] = default_size(axis, len(shape))
         elif isinstance(part, tuple | TensorType):
             _default(part, bindings)

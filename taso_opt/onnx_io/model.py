@@ -60,7 +60,8 @@ class Model:
     """One model file, read.
 
     `graph` has symbolic sizes; `builder` is the one that made it and must be used to change it; `bindings` give a
-    number to every symbol, for costs only. `order` lists the nodes of the file in a topological order.
+    number to every symbol, for costs only. `order` lists the nodes of the file in a topological order. Of the values
+    named in `guessed`, results of nodes that no specification covers, the numbers for some sizes are guesses.
     """
 
     path: Path
@@ -73,6 +74,7 @@ class Model:
     inputs: tuple[ModelInput, ...]
     bindings: Mapping[str, int]
     weights: Weights
+    guessed: tuple[str, ...] = ()
 
     @property
     def opset(self) -> int:

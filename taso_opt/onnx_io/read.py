@@ -7,8 +7,9 @@ from pathlib import Path
 
 from onnx import GraphProto, ModelProto, TypeProto
 
+from taso_opt.core.dims import open_symbols
 from taso_opt.core.graph import Graph
-from taso_opt.core.term import Term, Var
+from taso_opt.core.term import Apply, Item, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io.bindings import complete, input_bindings, learn
@@ -20,7 +21,7 @@ from taso_opt.onnx_io.open_sizes import symbolic_types
 from taso_opt.onnx_io.sizes import numeric_types
 from taso_opt.onnx_io.terms import TermGraph, read_terms
 from taso_opt.onnx_io.weights import collect_weights
-from taso_opt.spec.builder import Builder
+from taso_opt.spec.builder import OPAQUE, Builder
 from taso_opt.spec.library import SpecLibrary
 
 
@@ -33,8 +34,8 @@ def read_model(
     """Read and check a model file.
 
     `dims` gives numbers to symbolic dims of the inputs for the purpose of costs, and `shapes` of inputs by name those
-    that `dims` lacks; the graph keeps the symbols. Raises InvalidInputError for a file that is no valid model and
-    UsageError for a wrong entry of `dims`.
+    that `dims` lacks, of other values what nothing tells; the graph keeps the symbols. Raises InvalidInputError for a
+    file that is no valid model and UsageError for a wrong entry of `dims`.
     """
     path = Path(path)
     # 1. Load, check, and infer all types twice: with symbols, and with the numbers that symbols are bound to.
@@ -45,11 +46,15 @@ def read_model(
     required = _required_inputs(proto)
     bindings = input_bindings({name: types.get(name, UNKNOWN_TYPE) for name in required}, dims or {}, shapes or {})
     numeric = numeric_types(bare, bindings)
+    inner = {name: tuple(shape) for name, shape in (shapes or {}).items() if name not in required}
+    numeric |= {name: TensorType(types.get(name, UNKNOWN_TYPE).dtype, shape) for name, shape in inner.items()}
     # 2. Turn the nodes into terms; a node that does not type under the numbers too becomes opaque, and all is redone.
     opaque: set[int] = set()
     while True:
         read = read_terms(proto, weights, library, types, opaque)
-        numbers = _all_bindings(read, numeric, bindings)
+        numbers = _known_bindings(read, numeric, bindings)
+        guessed = _of_open_sizes(read, numbers)
+        complete(read.values.values(), numbers)
         failing = _failing(read, library.builder(numbers))
         if not failing:
             break
@@ -58,7 +63,8 @@ def read_model(
     inputs = tuple(_model_input(proto.graph, name, types, numbers) for name in required)
     outputs = tuple(read.values[value.name] for value in proto.graph.output)
     graph = Graph(_graph_inputs(read), outputs)
-    return Model(path, proto, graph, read.builder, read.origin, read.uses, read.order, inputs, numbers, read.weights)
+    tables = read.origin, read.uses, read.order, inputs, numbers, read.weights, guessed
+    return Model(path, proto, graph, read.builder, *tables)
 
 
 def _required_inputs(proto: ModelProto) -> list[str]:
@@ -71,15 +77,25 @@ def _graph_inputs(read: TermGraph) -> tuple[Var, ...]:
     return tuple(dict.fromkeys(term for term in read.values.values() if isinstance(term, Var)))
 
 
-def _all_bindings(read: TermGraph, numeric: Mapping[str, TensorType], bindings: Mapping[str, int]) -> dict[str, int]:
-    """Numbers for all symbols: those of the inputs, those that follow value by value, and defaults for the rest."""
+def _known_bindings(read: TermGraph, numeric: Mapping[str, TensorType], bindings: Mapping[str, int]) -> dict[str, int]:
+    """Numbers for symbols: those of the inputs, and those that follow value by value."""
     numbers = dict(bindings)
     for name, term in read.values.items():
         types = read.builder.types(term)
         if len(types) == 1 and name in numeric:
             learn(types[0], numeric[name], numbers)
-    complete(read.values.values(), numbers)
     return numbers
+
+
+def _of_open_sizes(read: TermGraph, numbers: Mapping[str, int]) -> tuple[str, ...]:
+    """The values of opaque nodes that have sizes of which nothing tells a number."""
+    found = []
+    for name, term in read.values.items():
+        node = term.term if isinstance(term, Item) else term
+        kind = read.builder.type(term) if isinstance(node, Apply) and node.operator == OPAQUE else UNKNOWN_TYPE
+        if any(True for dim in kind.shape for _ in open_symbols(dim, numbers)):
+            found.append(name)
+    return tuple(found)
 
 
 def _failing(read: TermGraph, bound: Builder) -> set[int]:

@@ -5,9 +5,17 @@ import pytest
 from onnx import numpy_helper, parser
 
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
-from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples, sizes_of
+from taso_opt.api.sizes import (
+    as_it_runs,
+    assumption,
+    at_sizes_that_run,
+    read_with_samples,
+    sizes_of,
+    with_seen_sizes,
+)
 from taso_opt.errors import InvalidInputError, MismatchError
 from taso_opt.runtime import RunSettings
+from taso_opt.search.feeds import sample_feeds
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N,256] a, float[N,256] b, float[N,256] c, float[N,256] d) => (float[M,256] y)
@@ -174,3 +182,26 @@ def test_what_runs_at_few_sizes_is_compared_and_optimized(choosy, process):
     record = optimize_file(choosy, OptimizeSettings(budget=5.0), process=process)
     told = "the model leaves sizes open and was measured at B = 1, L = 256, S = 1 (--dim or --inputs gives others)"
     assert told in record.warnings
+
+
+DATA = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N] x, float[N,8] y) => (float[K,8] z)
+<float[1] zero = {0}>
+{ m = Greater(x, zero)  c = Compress <axis = 0> (y, m)  r = Relu(c)  s = Neg(r)  d = Identity(s)  z = Tanh(d) }"""
+
+
+def test_sizes_that_hang_on_values_are_seen_where_the_model_runs(tmp_path, process):
+    (tmp_path / "data.onnx").write_bytes(parser.parse_model(DATA).SerializeToString())
+    model, samples = read_with_samples(tmp_path / "data.onnx", {"N": 50}, None)
+    assert model.guessed == ("c",)
+    found = as_it_runs(model, {"N": 50}, samples, process, RunSettings())
+    (x,) = (feed["x"] for feed in sample_feeds(model.inputs, (), 0, 1))
+    (rows,) = set(found.bindings) - {"N"}
+    assert found.bindings == {"N": 50, rows: np.count_nonzero(x > 0)} and not found.guessed
+    assert found.graph.outputs == model.graph.outputs, "what is true of the model rests on no run"
+
+
+def test_where_nothing_is_guessed_the_model_does_not_run_for_it(path, process, monkeypatch):
+    model, samples = read_with_samples(path, {}, None)
+    monkeypatch.setattr("taso_opt.api.sizes.run_feeds", None)
+    assert with_seen_sizes(model, samples, process, RunSettings()) is model

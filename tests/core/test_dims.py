@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taso_opt.core.dims import Size, bind, divide, parse_dim, symbol
+from taso_opt.core.dims import Size, bind, divide, open_symbols, parse_dim, symbol
 
 NAMES = ("m", "n", "k")
 sizes = st.recursive(
@@ -35,6 +35,13 @@ def test_a_quotient_is_bound_by_its_own_name_or_when_all_its_symbols_are():
     assert bind(quotient, {"m": 4}) == quotient
     assert bind(quotient, {"m": 4, "n": 3}) == 3
     assert bind(quotient, {str(quotient): 8, "m": 4, "n": 3}) == 8
+
+
+def test_the_symbols_that_a_binding_lacks_are_those_of_quotients_too():
+    quotient = divide(symbol("m") + symbol("n"), 2)
+    assert list(open_symbols(divide(quotient, 3) + symbol("k"), {"n": 1})) == ["m", "k"]
+    assert not list(open_symbols(quotient + 1, {str(quotient): 4}))
+    assert not list(open_symbols(7, {}))
 
 
 @given(sizes)
