@@ -12,7 +12,9 @@ disturbs one recreation must not decide. With fewer than three recreations it is
 
 A 95% interval says where the same measurement, made once more, would find the ratio in 19 of 20 cases: it is that of
 the mean, wider by the square root of 2, since the other measurement is as far off as this one. So what is ahead would
-be found ahead again.
+be found ahead again. The other measurement is made later, when the machine's state is another, which recreations
+seconds apart cannot show: a share is added for that, as independent of the rest. Of 70 measurements of five models, 90%
+lay in the interval of another without it, some intervals of six recreations being narrow by chance, and 95% with it.
 """
 
 import math
@@ -31,6 +33,9 @@ SHORTEST_S = 1e-9  # a clock may read 0 for a very short sample; a logarithm nee
 AGAIN, TRIMMED = math.sqrt(2), 1.2
 """How much wider an interval is for another measurement than for the mean; and for a trimmed mean of as few as six, of
 which the textbook's interval held 91% of repetitions in simulations, and this one 95%."""
+
+LATER = 0.01
+"""By which share a ratio may differ some time later for no reason that one measurement shows."""
 
 FEWEST_GROUPS, ENOUGH_TO_TRIM = 3, 5
 STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
@@ -77,7 +82,7 @@ def _ratio(logs: Sequence[Samples], seed: int) -> Ratio:
         quantile = STUDENT[min(len(kept) - FEWEST_GROUPS, len(STUDENT) - 1)]
         deviation = float(np.std(np.clip(medians, kept[0], kept[-1]), ddof=1))
         half = AGAIN * (TRIMMED if cut else 1.0) * quantile * deviation * math.sqrt(len(medians)) / len(kept)
-        low, high = estimate - half, estimate + half
+        low, high = estimate - math.hypot(half, LATER), estimate + math.hypot(half, LATER)
     return Ratio(math.exp(estimate), math.exp(low), math.exp(high))
 
 
