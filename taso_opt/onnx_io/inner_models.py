@@ -21,8 +21,8 @@ from taso_opt.onnx_io.inference import STANDARD
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.scopes import all_names, bodies, captured_names, free_names, rename_all
 
-COUNTER, GOES_ON = TensorType("int64", ()), TensorType("bool", ())
-"""What a Loop hands to its body before the states: the number of the turn, and whether the one before wanted it."""
+COUNTER, GOES_ON = "int64", "bool"
+"""The types of what a Loop hands to its body first: the number of the turn, and whether the one before wanted it."""
 
 SIZE_PREFIX, NAME_PREFIX = "tasoopt_size_", "tasoopt_inner_"
 
@@ -128,7 +128,7 @@ def _inner_model(model: Model, at: int, number: int, body: GraphProto) -> InnerM
     names = captured_names(node)
     outside = dict(zip(names, terms[len(terms) - len(names) :], strict=True))
     captured = dict.fromkeys(free_names(body))
-    formal = _formal_types(model, node, terms)
+    formal = _formal_types(model, node, terms, body)
     if formal is None or len(formal) != len(body.input) or body.sparse_initializer:
         return None
     stated = _Stated(model.bindings)
@@ -163,20 +163,26 @@ def _states(node: NodeProto) -> tuple[int, int, int]:
     return 0, 0, 0
 
 
-def _formal_types(model: Model, node: NodeProto, terms: Sequence[Term]) -> list[TensorType] | None:
-    """The types of the inputs of a node's bodies, those of states as they are at first; None where one is not known."""
+def _formal_types(model: Model, node: NodeProto, terms: Sequence[Term], body: GraphProto) -> list[TensorType] | None:
+    """The types of the inputs of a node's body, those of states as they are at first; None where one is not known."""
     given = iter(terms)
     types = [model.builder.types(next(given))[0] if name else None for name in node.input]
     if node.op_type == "If":
         return []
     if node.op_type == "Loop":
-        found = [COUNTER, GOES_ON, *types[2:]]
+        first = [_number(dtype, value) for dtype, value in zip((COUNTER, GOES_ON), body.input, strict=False)]
+        found = [*first, *types[2:]]
     elif node.op_type == "Scan" and not any(one.name == "scan_input_axes" for one in node.attribute):
         states = len(types) - _scanned(node)
         found = [*types[:states], *map(_element, types[states:])]
     else:
         return None
     return [kind for kind in found if kind is not None] if all(found) else None
+
+
+def _number(dtype: str, stated: ValueInfoProto) -> TensorType:
+    """The type of one number, which a runtime hands over with one axis to a body that states one."""
+    return TensorType(dtype, (1,) * len(stated.type.tensor_type.shape.dim))
 
 
 def _element(kind: TensorType | None) -> TensorType | None:

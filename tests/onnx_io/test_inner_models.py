@@ -121,6 +121,12 @@ def test_a_state_that_a_loop_hands_on_has_its_first_type_in_every_turn(tmp_path)
     }
 
 
+def test_the_number_of_a_turn_has_the_rank_that_the_body_states(tmp_path):
+    text = LOOP.replace("STEP", "Add(a, r)").replace("int64 at", "int64[1] at")
+    (inner,) = inner_models(read(text, tmp_path))
+    assert types(as_model(inner, tmp_path))["at"] == TensorType("int64", (1,))
+
+
 @pytest.mark.parametrize("step", ["Concat <axis = 0> (a, a)", "MatMul(a, x)"])
 def test_a_state_whose_type_changes_from_turn_to_turn_is_told(step, tmp_path):
     text = LOOP.replace("STEP", step).replace("float[8, 4] x", "float[4, 5] x").replace("(float[n, 4] y)", "(float y)")
