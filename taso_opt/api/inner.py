@@ -18,8 +18,8 @@ from taso_opt.onnx_io import (
     InnerModel,
     Model,
     ModelProto,
+    has_plain_bodies,
     inner_models,
-    may_be_tidied,
     operator_counts,
     read_model,
     save_atomically,
@@ -45,7 +45,7 @@ def with_rewritten_bodies(job: Job, optimize: Optimize) -> Job:
     A body is compared with itself on random values of all that it takes, and timed alone. The whole is compared once
     more.
     """
-    if job.obstacle or not job.goal.is_plain_latency or not may_be_tidied(job.model.proto):
+    if job.obstacle or not job.goal.is_plain_latency or not has_plain_bodies(job.model.proto):
         return job
     try:
         proto, rules = _rewritten(job, job.model, optimize)

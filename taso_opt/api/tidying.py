@@ -10,7 +10,7 @@ from taso_opt.errors import TasoError, UncheckableError
 from taso_opt.onnx_io import (
     ModelProto,
     Tidied,
-    may_be_tidied,
+    has_plain_bodies,
     operator_counts,
 )
 from taso_opt.runtime import tidy
@@ -28,7 +28,7 @@ def with_tidied_model(job: Job) -> Job:
 
     A clean-up is not proved, so the cleaned model must give the original's outputs before anything is built on it.
     """
-    if job.obstacle or not job.goal.is_plain_latency or not may_be_tidied(job.source.proto):
+    if job.obstacle or not job.goal.is_plain_latency or not has_plain_bodies(job.source.proto):
         return job
     job.tell("cleaning up the model")
     try:

@@ -32,7 +32,7 @@ from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.showing import showing
 from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import LARGE_BYTES, fill_weights, set_weights_aside, standalone_model
-from taso_opt.onnx_io.tidy import Tidied, may_be_tidied
+from taso_opt.onnx_io.tidy import Tidied, has_plain_bodies
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
 __all__ = [
@@ -70,7 +70,7 @@ __all__ = [
     "inlined",
     "inner_models",
     "load_model",
-    "may_be_tidied",
+    "has_plain_bodies",
     "model_in_memory",
     "names_in_bodies",
     "needs_libraries",

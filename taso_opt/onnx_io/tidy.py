@@ -63,8 +63,8 @@ EXACT_ON_INTEGERS = frozenset({"Add", "Cast", "Mul", "Neg", "Range", "ReduceMax"
 INTEGERS = frozenset({"BOOL", "INT32", "INT64"})
 
 
-def may_be_tidied(proto: ModelProto) -> bool:
-    """Whether the clean-up is for a model: it has bodies, which the runtime cleans least, and nothing unusual."""
+def has_plain_bodies(proto: ModelProto) -> bool:
+    """Whether a model has bodies, which the runtime cleans least, and nothing unusual beside them."""
     graph = proto.graph
     return (
         has_control_flow(proto)
@@ -91,7 +91,7 @@ def tidied(proto: ModelProto) -> Tidied | None:
     """A model that computes the same with fewer nodes, its signature as it was; None where there is nothing to clean.
 
     What the file states of inner values is taken into account only where that helps, and then only their ranks. It is
-    for models that `may_be_tidied`, and to be called where a crash or a hang does no harm. Raises UnsupportedError
+    for models that `has_plain_bodies`, and to be called where a crash or a hang does no harm. Raises UnsupportedError
     where the library cannot do it.
     """
     strict, trusting = _cleaned(proto, with_ranks=False), _cleaned(proto, with_ranks=True)

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.errors import UnsupportedError
-from taso_opt.onnx_io import deciding_values, may_be_tidied, signature
+from taso_opt.onnx_io import deciding_values, has_plain_bodies, signature
 from taso_opt.onnx_io.tidy import tidied
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -30,7 +30,7 @@ def run(proto, feed):
 
 def cleaned(proto, *feeds):
     """What is left of a model, checked by ONNX and run beside it."""
-    assert may_be_tidied(proto)
+    assert has_plain_bodies(proto)
     before = proto.SerializeToString(deterministic=True)
     found = tidied(proto)
     assert proto.SerializeToString(deterministic=True) == before
@@ -211,15 +211,15 @@ def test_functions_metadata_and_unused_opsets_stay():
 
 
 def test_a_model_without_control_flow_or_with_parts_elsewhere_is_not_for_it():
-    assert not may_be_tidied(model("t = Identity(x)  y = Relu(t)"))
+    assert not has_plain_bodies(model("t = Identity(x)  y = Relu(t)"))
     old = model(BY_RANK)
     old.ir_version = 3
-    assert not may_be_tidied(old)
+    assert not has_plain_bodies(old)
     outside = model(BY_RANK)
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value="w.bin")
     outside.graph.initializer.append(tensor)
-    assert not may_be_tidied(outside)
+    assert not has_plain_bodies(outside)
 
 
 def test_a_model_with_nothing_to_clean_stays():
