@@ -1,6 +1,7 @@
 """The scripts behind the benchmark pages: their arithmetic, their tables, and other tools that crash or hang."""
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
@@ -176,6 +177,15 @@ def test_the_benchmarks_say_how_many_models_became_faster_and_by_how_much():
     assert bench.summary([benched(None, 0.0)]) == (
         "Of 1 models 0 became faster; the others came back unchanged. 1 could not be optimized."
     )
+
+
+def test_a_row_shows_what_the_result_gains_at_another_number_of_threads():
+    found = replace(benched("improved", 2.0), beside=MeasuredSpeedup(1.7, 1.6, 1.8, 1, 1, 1, 1))
+    heads, cells = (
+        [cell.strip() for cell in text.split("|")] for text in (bench.HEADER.splitlines()[0], bench.line(found))
+    )
+    assert dict(zip(heads, cells, strict=True))["at 2 threads"] == "1.700 (1.600 to 1.800)"
+    assert bench.line(benched(None, 0.0)).count("|") == bench.line(found).count("|") == bench.HEADER.count("|") / 2
 
 
 def test_the_page_of_benchmarks_has_a_row_for_each_model(tmp_path):
