@@ -18,6 +18,7 @@ from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds
 from taso_opt.onnx_io.copies import chain, repeat
 from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
 from taso_opt.onnx_io.decisions import deciding_values
+from taso_opt.onnx_io.excerpt import Excerpt
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
@@ -33,6 +34,7 @@ from taso_opt.onnx_io.showing import showing
 from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import LARGE_BYTES, fill_weights, set_weights_aside, standalone_model
 from taso_opt.onnx_io.tidy import Tidied, has_plain_bodies
+from taso_opt.onnx_io.unroll import LoopModel, loop_models, with_loop_models
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
 
 __all__ = [
@@ -42,7 +44,9 @@ __all__ = [
     "PLAIN",
     "TO_BLOCKED",
     "Cutout",
+    "Excerpt",
     "InnerModel",
+    "LoopModel",
     "Model",
     "ModelInput",
     "ModelProto",
@@ -70,6 +74,7 @@ __all__ = [
     "inlined",
     "inner_models",
     "load_model",
+    "loop_models",
     "has_plain_bodies",
     "model_in_memory",
     "names_in_bodies",
@@ -93,5 +98,6 @@ __all__ = [
     "validate_input",
     "weight_bytes",
     "with_inner_models",
+    "with_loop_models",
     "write_model",
 ]

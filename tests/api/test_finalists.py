@@ -30,7 +30,7 @@ def numbers(tmp_path):
         result = SearchResult((*plans, Plan(model.graph.outputs, 1.0)), 2, 1, 0.0, "")
         with CostTable(tmp_path / "costs.sqlite") as table:
             cost = CostModel(op, table, SimpleNamespace(place="nowhere"), model.opset)
-            job = SimpleNamespace(model=model, goal=Goal(), passes=())
+            job = SimpleNamespace(model=model, goal=Goal(), has_another_base=False)
             return [plans.index(plan) for plan in finalists(job, result, Costs(cost, None))]
 
     return chosen

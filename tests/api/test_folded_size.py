@@ -37,7 +37,7 @@ def finalists_of(tmp_path):
         result = SearchResult((folded, Plan(model.graph.outputs, 2.0)), 2, 1, 0.0, "")
         with CostTable(tmp_path / "costs.sqlite") as table:
             cost = CostModel(op, table, SimpleNamespace(place="nowhere"), model.opset)
-            job = SimpleNamespace(model=model, goal=goal or Goal(), passes=())
+            job = SimpleNamespace(model=model, goal=goal or Goal(), has_another_base=False)
             return [plan is folded for plan in finalists(job, result, Costs(cost, None))]
 
     return found

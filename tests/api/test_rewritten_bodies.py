@@ -24,8 +24,9 @@ CHOICE = (
 )
 LOOP = (
     HEAD
-    + f"""g (float[4, {WIDTH}] x) => (float[4, {WIDTH}] y)
-{{ times = Constant <value_int = 12> ()  on = Constant <value_int = 1> ()  go = Cast <to = 9> (on)
+    + f"""g (float[4, {WIDTH}] x, int64 given) => (float[4, {WIDTH}] y)
+<bool go = {{1}}>
+{{ times = TIMES
   y = Loop <body = b (int64 at, bool more, float[4, {WIDTH}] h) => (bool next, float[4, {WIDTH}] z)
       {{ next = Identity(more)  a = MatMul(h, v)  b = MatMul(h, w)  s = Add(a, b)  z = Tanh(s) }}> (times, go, x) }}"""
 )
@@ -70,14 +71,35 @@ def test_both_branches_are_rewritten_whichever_random_inputs_take(written, proce
         np.testing.assert_allclose(run(path, feed)[0], run(record.output, feed)[0], rtol=1e-4, atol=1e-5)
 
 
+def compared(path, record, times):
+    x = np.random.default_rng(1).standard_normal((4, WIDTH)).astype(np.float32)
+    feed = {"x": x, "given": np.array(times)}
+    np.testing.assert_allclose(run(path, feed)[0], run(record.output, feed)[0], rtol=1e-4, atol=1e-5)
+
+
 def test_what_a_loop_does_in_each_turn_is_rewritten(written, process):
-    path = written(LOOP)
+    path = written(LOOP.replace("TIMES", "Identity(given)"))
     record = optimize_file(path, QUICK, process=process)
     assert record.result == "improved"
     assert body_operators(record.output)["body"].count("MatMul") == 1
     assert {"v", "w"}.isdisjoint(tensor.name for tensor in onnx.load(record.output).graph.initializer)
-    x = np.random.default_rng(1).standard_normal((4, WIDTH)).astype(np.float32)
-    np.testing.assert_allclose(run(path, {"x": x})[0], run(record.output, {"x": x})[0], rtol=1e-4, atol=1e-5)
+    for times in (12, 1, 0):
+        compared(path, record, times)
+
+
+def test_a_loop_of_a_known_number_of_turns_is_written_out_where_that_is_faster(written, process):
+    path = written(LOOP.replace("TIMES", "Constant <value_int = 5> ()").replace("Tanh(s)", "Identity(s)"))
+    record = optimize_file(path, QUICK, process=process)
+    assert record.result == "improved" and "loops written out turn by turn: 1" in record.passes
+    assert record.operators_after == {"MatMul": 1}, "five turns are one product"
+    compared(path, record, 5)
+
+
+def test_a_loop_that_is_no_faster_written_out_is_left_as_it_is(written, process, monkeypatch):
+    path = written(LOOP.replace("TIMES", "Constant <value_int = 5> ()"))
+    monkeypatch.setattr("taso_opt.search.finals.Standard.is_met", lambda *_: False)
+    record = optimize_file(path, QUICK, process=process)
+    assert record.result == "unchanged" and not record.passes
 
 
 def test_a_dry_run_tells_the_rules_of_bodies(written, process):

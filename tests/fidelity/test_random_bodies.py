@@ -54,8 +54,8 @@ def chosen(model, seed):
 def rewritten(inner, rules, folder, seed):
     """The model of a body after some random steps, None where none is to be taken."""
     path = folder / f"body{inner.number}.onnx"
-    path.write_bytes(inner.proto.SerializeToString())
-    model = read_model(path, load_specs(), inner.dims)
+    path.write_bytes(inner.part.proto.SerializeToString())
+    model = read_model(path, load_specs(), inner.part.dims)
     rewriter = Rewriter(model.builder, rules, model.literal, model.within, model.leaves)
     walk = wander(model.builder, rewriter, model.graph.outputs, spellable(model), seed=seed, steps=STEPS)
     if walk.outputs == model.graph.outputs:

@@ -30,8 +30,8 @@ def read(text, folder, **dims):
 
 def as_model(inner, folder):
     path = folder / "inner.onnx"
-    path.write_bytes(inner.proto.SerializeToString())
-    return read_model(path, load_specs(), inner.dims)
+    path.write_bytes(inner.part.proto.SerializeToString())
+    return read_model(path, load_specs(), inner.part.dims)
 
 
 def types(model):
@@ -41,11 +41,11 @@ def types(model):
 def test_what_a_branch_captures_is_an_input_or_a_weight_of_its_model(tmp_path):
     then, other = inner_models(read(CHOICE, tmp_path, n=3, m=3))
     model = as_model(then, tmp_path)
-    (size,) = then.dims
-    assert (then.node, then.number, then.dims) == (1, 0, {size: 3})
+    (size,) = then.part.dims
+    assert (then.node, then.number, then.part.dims) == (1, 0, {size: 3})
     assert types(model) == {"r": TensorType("float32", (symbol(size), 4))}
-    assert {tensor.name for tensor in then.proto.graph.initializer} == then.weights == {"w", "b"}
-    assert set(types(as_model(other, tmp_path))) == {"y", "r"} and other.weights == {"w"}
+    assert {tensor.name for tensor in then.part.proto.graph.initializer} == then.part.weights == {"w", "b"}
+    assert set(types(as_model(other, tmp_path))) == {"y", "r"} and other.part.weights == {"w"}
     assert then.keeps_types(model)
 
 
@@ -64,7 +64,7 @@ def run(proto, **feed):
 def with_body(inner, text, *tensors):
     """The inner model with another body."""
     changed = ModelProto()
-    changed.CopyFrom(inner.proto)
+    changed.CopyFrom(inner.part.proto)
     made = parser.parse_graph(f"g () => () {{ {text} }}")
     del changed.graph.node[:]
     changed.graph.node.extend(made.node)
@@ -92,7 +92,7 @@ def test_changed_bodies_come_back_under_names_that_nothing_else_bears(tmp_path):
 
 def test_nothing_is_renamed_that_was_there_before(tmp_path):
     model = read(CHOICE, tmp_path)
-    result = with_inner_models(model.proto, [(inner, inner.proto) for inner in inner_models(model)])
+    result = with_inner_models(model.proto, [(inner, inner.part.proto) for inner in inner_models(model)])
     assert result == model.proto
 
 
@@ -111,7 +111,7 @@ LOOP = (
 def test_a_state_that_a_loop_hands_on_has_its_first_type_in_every_turn(tmp_path):
     (inner,) = inner_models(read(LOOP.replace("STEP", "Add(a, r)"), tmp_path, n=3))
     model = as_model(inner, tmp_path)
-    (size,) = inner.dims
+    (size,) = inner.part.dims
     assert inner.keeps_types(model)
     assert types(model) == {
         "at": TensorType("int64", ()),
