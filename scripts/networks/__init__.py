@@ -15,7 +15,7 @@ from .bert import (
     bert_small,
     bert_taso,
 )
-from .cells import gru_cells, lstm_cells, lstm_slices, rnn_cells
+from .cells import gru_cells, lstm_cells, lstm_scan, lstm_slices, rnn_cells
 from .densenet import densenet121
 from .detection import segmentation_head, sliced_channels
 from .inception import inception_v3
@@ -46,6 +46,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     lstm_cells,
     lstm_slices,
     rnn_cells,
+    lstm_scan,
     towers,
     normalized_towers,
     linear_attention,

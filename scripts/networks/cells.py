@@ -10,6 +10,8 @@ lstm_slices (T = 16, H = 96):  i, f, g, o = x W + p + h R + q, one sum that slic
     c = sig(f) * c + sig(i) * tanh(g);  h = sig(o) * tanh(c).
     That is what PyTorch's tracing exporter makes of a cell with `chunk`.
 rnn_cells (T = 50, H = 64):  h = tanh(x W + h R + p), Elman's network.
+lstm_scan (T = 20, H = 256):  i, f, g, o = x W + h R + p, each from its own two matmuls, in the body of a Scan over
+    the sequence [T, 1, hidden], as scripted models keep their loops.
 Weights are normal with standard deviation 1/sqrt(fan-in), those of the state twice that; biases have 0.1.
 """
 
@@ -93,6 +95,27 @@ def rnn_cells(steps: int = 50, hidden: int = 64) -> onnx.ModelProto:
         h = b.node("Tanh", b.node("Add", products, bias))
         states.append(h)
     return _finish(b, states, hidden)
+
+
+def lstm_scan(steps: int = 20, hidden: int = 256) -> onnx.ModelProto:
+    """An LSTM cell in a loop that stays one; output [steps, 1, hidden]."""
+    b, cell = GraphBuilder("lstm_scan"), GraphBuilder("cell")
+    h, c, x = (cell.graph_input(name, (1, hidden)) for name in ("h", "c", "x"))
+    gates = []
+    for _ in range(4):
+        w, r = (_weights(b, name, hidden, 1, gain) for name, gain in GAINS)
+        products = cell.node("Add", cell.node("MatMul", x, w), cell.node("MatMul", h, r))
+        gates.append(cell.node("Add", products, _bias(b, hidden, 1)))
+    i, f, o = (cell.node("Sigmoid", gates[gate]) for gate in (0, 1, 3))
+    c = cell.node("Add", cell.node("Mul", f, c), cell.node("Mul", i, cell.node("Tanh", gates[2])))
+    h = cell.node("Mul", o, cell.node("Tanh", c))
+    for value in (h, c, cell.node("Identity", h)):
+        cell.graph_output(value, (1, hidden))
+    states = [b.graph_input(name, (1, hidden)) for name in ("h0", "c0")]
+    sequence = b.graph_input("sequence", (steps, 1, hidden))
+    *_, every = b.split_node("Scan", (*states, sequence), 3, num_scan_inputs=1, body=cell.build().graph)
+    b.graph_output(every, (steps, 1, hidden))
+    return b.build()
 
 
 def _weights(b: GraphBuilder, name: str, hidden: int, gates: int, gain: float) -> str:

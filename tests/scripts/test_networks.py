@@ -12,6 +12,7 @@ from onnx import numpy_helper
 from light_models import LIGHT_FILES, light_model
 from networks import NETWORKS
 from taso_opt.errors import UsageError
+from taso_opt.onnx_io.scopes import captured_names
 
 ENCODER = {"layers": 2, "width": 32, "heads": 4, "sequence": 12}
 RESNEXT = {"image": 32, "width": 16, "groups": 4, "blocks": (1, 2), "classes": 20}
@@ -28,6 +29,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "lstm_cells": {"steps": 3, "hidden": 16},
     "lstm_slices": {"steps": 3, "hidden": 16},
     "rnn_cells": {"steps": 3, "hidden": 16},
+    "lstm_scan": {"steps": 3, "hidden": 16},
     "smoothing": {"steps": 5, "series": 16},
     "towers": {"count": 3, "width": 32},
     "normalized_towers": {"count": 3, "width": 32},
@@ -107,7 +109,7 @@ def test_weights_are_used_initializers_and_no_graph_inputs(name):
     weights = {tensor.name for tensor in graph.initializer}
     assert weights
     assert not weights & {value.name for value in graph.input}
-    assert weights <= {name for node in graph.node for name in node.input}
+    assert weights <= {name for node in graph.node for name in (*node.input, *captured_names(node))}
     assert not [node for node in graph.node if node.op_type == "Constant"]
 
 
@@ -167,7 +169,8 @@ def test_the_full_nasrnn_has_the_sizes_of_the_benchmark():
     assert len(graph.node) == 10 * 46
 
 
-RECURRENT = ["nasrnn", "lstm", "sublstm", "mi_lstm", "sc_rnn", "gru_cells", "lstm_cells", "lstm_slices", "rnn_cells"]
+LOOPS = ["gru_cells", "lstm_cells", "lstm_slices", "rnn_cells", "lstm_scan"]
+RECURRENT = ["nasrnn", "lstm", "sublstm", "mi_lstm", "sc_rnn", *LOOPS]
 
 
 @pytest.mark.parametrize("name", RECURRENT)
