@@ -13,6 +13,7 @@ from taso_opt.onnx_io.elements import UNKNOWN, element_code
 from taso_opt.onnx_io.excerpt import Excerpt, drop_unused, excerpt, put_back
 from taso_opt.onnx_io.inference import STANDARD
 from taso_opt.onnx_io.model import Model
+from taso_opt.onnx_io.randomness import RANDOM
 from taso_opt.onnx_io.scopes import all_names, bodies, captured_names, initializer_names, rename_all
 from taso_opt.onnx_io.weights import constant_value
 from taso_opt.spec.operator import Array
@@ -71,7 +72,7 @@ def _loop_model(model: Model, at: int, node: NodeProto) -> LoopModel | None:
     names = [*(name for name in node.input if name), *captured_names(node)]
     outside = dict(zip(names, model.uses[at].operands, strict=True))
     turns = _turns(model, node, body, outside)
-    if turns is None or not 0 < turns <= MOST_TURNS or turns * len(body.node) > MOST_NODES or body.sparse_initializer:
+    if turns is None or not 0 < turns <= MOST_TURNS or turns * len(body.node) > MOST_NODES or not _is_plain(body):
         return None
     outputs = [_output(model, *pair) for pair in zip(node.output, model.uses[at].results, strict=True) if pair[0]]
     part = excerpt(model, GraphProto(name="loop", node=[node], output=outputs), {}, outside)
@@ -82,6 +83,14 @@ def _loop_model(model: Model, at: int, node: NodeProto) -> LoopModel | None:
     del unrolled.graph.node[:]
     _Unrolled(unrolled.graph, node, body).write(turns)
     return LoopModel(part, at, turns, unrolled)
+
+
+def _is_plain(graph: GraphProto) -> bool:
+    """Whether a body does in each turn what it would do alone: it draws no random numbers, and all of it is ONNX's."""
+    return not graph.sparse_initializer and all(
+        node.domain in STANDARD and node.op_type not in RANDOM and all(map(_is_plain, bodies(node)))
+        for node in graph.node
+    )
 
 
 def _output(model: Model, name: str, term: Term | None) -> ValueInfoProto:
