@@ -179,10 +179,13 @@ def _rests_on_noise(job: Job, found: SearchResult, latency: CostModel, clock: Cl
 
 
 def _faster(job: Job) -> tuple[ModelProto, tuple[Rule, ...]] | None:
-    """A faster model than that of a job and the rules that made it; None where none is found or, measured, ahead."""
+    """A faster model than that of a job and the rules that made it; None where none is found or, measured, ahead.
+
+    A dry run believes what is predicted.
+    """
     found, costs = search(job)
     plans = finalists(job, found, costs)
-    if not plans:
+    if not plans or (job.settings.dry_run and not plans[0].steps):
         return None
     if job.settings.dry_run:
         return rewritten(job.model, plans[0]), tuple(_rules(job, plans[0]))

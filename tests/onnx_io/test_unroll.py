@@ -114,9 +114,7 @@ def test_names_of_turns_give_way_to_those_of_the_model(tmp_path):
         loop(times="given"),  # as often as the caller says
         loop(asks="no"),  # not at all
         loop(BODY.replace("next = Identity(on)", "next = Not(on)")),  # as long as the body wants
-        loop(
-            BODY.replace("s = Add(k, r)", "z = RandomNormalLike(r)  s = Add(k, z)")
-        ),  # the numbers of each turn follow
+        loop(BODY.replace("s = Add(k, r)", "z = RandomNormalLike(r)  s = Add(k, z)")),
         loop().replace("times = {4}", "times = {4000}"),
         loop().replace('"" : 17', '"" : 11'),
         SCAN.replace("EXTRA", ", scan_input_directions = [1, 0]"),
