@@ -14,6 +14,10 @@ from taso_opt.spec import OPAQUE
 SMALL = runpy.run_path(str(Path(__file__).parents[1] / "scripts" / "test_networks.py"))["SMALL"]
 
 
+IN_A_BODY = ("lstm_scan",)
+"""Networks of which the graph is one node with a body."""
+
+
 @pytest.fixture(params=list(NETWORKS))
 def network(request, read):
     return read(NETWORKS[request.param](**SMALL[request.param]))
@@ -23,6 +27,7 @@ def test_a_network_that_was_not_rewritten_is_written_byte_for_byte(network):
     assert write_model(network, network.graph).SerializeToString() == network.path.read_bytes()
 
 
+@pytest.mark.parametrize("network", [name for name in NETWORKS if name not in IN_A_BODY], indirect=True)
 def test_a_network_whose_known_nodes_are_all_spelled_anew_gives_the_same_outputs(network, run, feed_of, respelled):
     known = sum(isinstance(term, Apply) and term.operator != OPAQUE for term in network.graph.terms())
     assert known > len(network.proto.graph.node) // 3
