@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto
 
 from taso_opt.core.term import Term
 from taso_opt.core.types import TensorType
@@ -17,6 +17,7 @@ from taso_opt.onnx_io.excerpt import Excerpt, drop_unused, excerpt, put_back
 from taso_opt.onnx_io.inference import STANDARD
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.scopes import all_names, bodies, captured_names, free_names
+from taso_opt.onnx_io.turns import shape_of_one, turns_of
 
 COUNTER, GOES_ON = "int64", "bool"
 """The types of what a Loop hands to its body first: the number of the turn, and whether the one before wanted it."""
@@ -88,17 +89,9 @@ def _inner_model(model: Model, at: int, number: int, body: GraphProto) -> InnerM
     graph = GraphProto(name=body.name or "body", node=body.node, initializer=body.initializer, output=body.output)
     types = dict(zip((value.name for value in body.input), formal, strict=True))
     part = excerpt(model, graph, types, {name: outside[name] for name in free_names(body)})
-    skipped, states, shifted = _states(node)
-    return None if part is None else InnerModel(part, at, number, range(skipped, skipped + states), shifted)
-
-
-def _states(node: NodeProto) -> tuple[int, int, int]:
-    """How many inputs of a body precede its states, how many these are, and by how much earlier its outputs come."""
-    if node.op_type == "Loop":
-        return 2, len(node.input) - 2, 1
-    if node.op_type == "Scan":
-        return 0, len(node.input) - _scanned(node), 0
-    return 0, 0, 0
+    turns = turns_of(node)
+    states = range(turns.first, turns.first + turns.states)
+    return None if part is None else InnerModel(part, at, number, states, turns.first - turns.asking)
 
 
 def _formal_types(model: Model, node: NodeProto, terms: Sequence[Term], body: GraphProto) -> list[TensorType] | None:
@@ -108,25 +101,17 @@ def _formal_types(model: Model, node: NodeProto, terms: Sequence[Term], body: Gr
     if node.op_type == "If":
         return []
     if node.op_type == "Loop":
-        first = [_number(dtype, value) for dtype, value in zip((COUNTER, GOES_ON), body.input, strict=False)]
+        numbers = zip((COUNTER, GOES_ON), body.input, strict=False)
+        first = [TensorType(dtype, shape_of_one(value)) for dtype, value in numbers]
         found = [*first, *types[2:]]
     elif node.op_type == "Scan" and not any(one.name == "scan_input_axes" for one in node.attribute):
-        states = len(types) - _scanned(node)
+        states = turns_of(node).states
         found = [*types[:states], *map(_element, types[states:])]
     else:
         return None
     return [kind for kind in found if kind is not None] if all(found) else None
 
 
-def _number(dtype: str, stated: ValueInfoProto) -> TensorType:
-    """The type of one number, which a runtime hands over with one axis to a body that states one."""
-    return TensorType(dtype, (1,) * len(stated.type.tensor_type.shape.dim))
-
-
 def _element(kind: TensorType | None) -> TensorType | None:
     """The type of what a Scan takes of a value in one turn."""
     return TensorType(kind.dtype, kind.shape[1:]) if kind is not None and kind.shape else None
-
-
-def _scanned(node: NodeProto) -> int:
-    return next(int(one.i) for one in node.attribute if one.name == "num_scan_inputs")

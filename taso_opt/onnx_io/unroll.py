@@ -15,6 +15,7 @@ from taso_opt.onnx_io.inference import STANDARD
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.randomness import RANDOM
 from taso_opt.onnx_io.scopes import all_names, bodies, captured_names, initializer_names, rename_all
+from taso_opt.onnx_io.turns import shape_of_one, turns_of
 from taso_opt.onnx_io.weights import constant_value
 from taso_opt.spec.operator import Array
 
@@ -137,35 +138,33 @@ class _Unrolled:
 
     def __init__(self, graph: GraphProto, node: NodeProto, body: GraphProto) -> None:
         self._graph, self._node, self._body = graph, node, body
-        self._is_loop = node.op_type == "Loop"
-        self._scanned = 0 if self._is_loop else next(one.i for one in node.attribute if one.name == "num_scan_inputs")
-        self._first = 2 if self._is_loop else 0
-        self._states = len(node.input) - self._first - self._scanned
+        self._turns = turns_of(node)
         self._inner = [name for inner in body.node for name in inner.output if name]
 
     def write(self, turns: int) -> None:
         """Add the nodes of all turns, and what gathers their results."""
         self._graph.initializer.extend(self._body.initializer)
-        states = list(self._node.input[self._first : self._first + self._states])
+        first, count = self._turns.first, self._turns.states
+        states = list(self._node.input[first : first + count])
         gathered: list[list[str]] = []
         for turn in range(turns):
             names = self._formal_names(turn, states)
             names.update((name, f"{name}/turn{turn}") for name in self._inner)
             self._write_turn(names)
-            results = [names.get(value.name, value.name) for value in self._body.output[1 if self._is_loop else 0 :]]
-            states = results[: self._states]
-            gathered.append(results[self._states :])
+            results = [names.get(value.name, value.name) for value in self._body.output[self._turns.asking :]]
+            states = results[:count]
+            gathered.append(results[count:])
         self._write_outputs(states, gathered)
 
     def _formal_names(self, turn: int, states: Sequence[str]) -> dict[str, str]:
         """What the inputs of the body are called in a turn."""
         formal = [value.name for value in self._body.input]
-        first = list[str]()
-        for dtype, value in zip((np.int64, np.bool_), self._body.input if self._is_loop else (), strict=False):
-            shape = (1,) * len(value.type.tensor_type.shape.dim)
-            number = turn if dtype is np.int64 else True
-            first.append(self._constant(f"{value.name}/turn{turn}", np.full(shape, number, dtype)))
-        rows = [self._row(name, turn) for name in self._node.input[len(self._node.input) - self._scanned :]]
+        numbers = zip((np.int64(turn), np.True_), self._body.input[: self._turns.first], strict=False)
+        first = [
+            self._constant(f"{value.name}/turn{turn}", np.full(shape_of_one(value), number))
+            for number, value in numbers
+        ]
+        rows = [self._row(name, turn) for name in self._node.input[len(self._node.input) - self._turns.scanned :]]
         return dict(zip(formal, [*first, *states, *rows], strict=True))
 
     def _row(self, name: str, turn: int) -> str:
@@ -187,7 +186,7 @@ class _Unrolled:
         for state, output in zip(states, self._node.output, strict=False):
             if output:
                 self._graph.node.append(helper.make_node("Identity", [state], [output]))
-        for results, output in zip(zip(*gathered, strict=True), self._node.output[self._states :], strict=False):
+        for results, output in zip(zip(*gathered, strict=True), self._node.output[self._turns.states :], strict=False):
             if output:
                 axis = self._constant(f"{output}/axis", np.array([0], np.int64))
                 rows = [f"{output}/row{turn}" for turn in range(len(results))]

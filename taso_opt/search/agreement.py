@@ -185,84 +185,81 @@ def _judged(
     known = None if verdicts is None else verdicts.recall([*reference, *outputs])
     if known is not None:
         return known
-    found = _compared_by_yardstick(process, original, feeds, settings, singles, reference, outputs, warnings)
+    case = _Original(process, original, feeds, settings, singles, reference)
+    found = _compared_by_yardstick(case, outputs, warnings)
     if verdicts is not None:
         verdicts.remember([*reference, *outputs], found)
     return found
 
 
-def _compared_by_yardstick(
-    process: RuntimeProcess,
-    original: Model,
-    feeds: Sequence[Feed],
-    settings: RunSettings,
-    singles: bool,
-    reference: Outputs,
-    outputs: Outputs,
-    warnings: tuple[str, ...],
-) -> Agreement:
+@dataclass(frozen=True)
+class _Original:
+    """What is compared with: the original, the feeds, how it runs on them, and the `outputs` that it gives.
+
+    `singles` says that it computes in float32 or less somewhere.
+    """
+
+    process: RuntimeProcess
+    model: Model
+    feeds: Sequence[Feed]
+    settings: RunSettings
+    singles: bool
+    outputs: Outputs
+
+    def yardsticks(self, others: Outputs) -> list[tuple[float, ...]]:
+        """The tolerances that follow from other outputs of the same model."""
+        return [yardstick(*case, self.singles) for case in zip(self.outputs, others, strict=True)]
+
+
+def _compared_by_yardstick(original: _Original, outputs: Outputs, warnings: tuple[str, ...]) -> Agreement:
     """How outputs agree with the original's by what the runtime's own optimizations change of these."""
     try:
-        plain = _run(process, original, feeds, settings, optimization="none")
+        plain = _run(original.process, original.model, original.feeds, original.settings, optimization="none")
     except RuntimeFailure as error:
         raise UncheckableError(str(error)) from error
-    tolerances = [yardstick(*case, singles) for case in zip(reference, plain, strict=True)]
+    reference, tolerances = original.outputs, original.yardsticks(plain)
     comparisons = _compared(reference, outputs, tolerances)
     if not all(one.agrees for one in comparisons):
-        tolerances = _for_trembling_inputs(process, original, feeds, settings, singles, reference, tolerances)
+        tolerances = _for_trembling_inputs(original, tolerances)
         comparisons, before = _compared(reference, outputs, tolerances), comparisons
         warnings += tuple(TREMBLING.format(index) for index in sorted(_failed(before) - _failed(comparisons)))
     if not all(one.agrees for one in comparisons):
-        comparisons, more = _judged_again(process, original, feeds, settings, comparisons, reference, outputs)
+        comparisons, more = _judged_again(original, comparisons, outputs)
         warnings += more
     if all(one.agrees for one in comparisons) or all(one.agrees for one in _compared(reference, plain, tolerances)):
         return Agreement(comparisons, warnings)
     return Agreement((), warnings, CONTRADICTION)
 
 
-def _for_trembling_inputs(
-    process: RuntimeProcess,
-    original: Model,
-    feeds: Sequence[Feed],
-    settings: RunSettings,
-    singles: bool,
-    reference: Outputs,
-    tolerances: Sequence[Sequence[float]],
-) -> list[tuple[float, ...]]:
+def _for_trembling_inputs(original: _Original, tolerances: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
     """Tolerances as they are for outputs that rounding changes by more, as a sigmoid of a number far below 0."""
-    wider = [tuple(allowed) for allowed in tolerances]
+    wider = list(tolerances)
     for draw in range(TREMBLES):
-        drawn = (nudged(feed, settings.seed + draw, TREMBLE) for feed in feeds)
-        moved = {place: feed for place, feed in enumerate(drawn) if feed is not None}
-        if not moved:
+        drawn = [nudged(feed, original.settings.seed + draw, TREMBLE) for feed in original.feeds]
+        if all(feed is None for feed in drawn):
             break
+        moved = [other or feed for feed, other in zip(original.feeds, drawn, strict=True)]
         try:
-            found = _run(process, original, list(moved.values()), settings)
+            found = _run(original.process, original.model, moved, original.settings)
         except RuntimeFailure:
             break
-        for place, outputs in zip(moved, found, strict=True):
-            wider[place] = tuple(map(max, wider[place], yardstick(reference[place], outputs, singles)))
+        wider = [tuple(map(max, *pair)) for pair in zip(wider, original.yardsticks(found), strict=True)]
     return wider
 
 
 def _judged_again(
-    process: RuntimeProcess,
-    original: Model,
-    feeds: Sequence[Feed],
-    settings: RunSettings,
-    comparisons: tuple[OutputComparison, ...],
-    reference: Outputs,
-    other: Outputs,
+    original: _Original, comparisons: tuple[OutputComparison, ...], other: Outputs
 ) -> tuple[tuple[OutputComparison, ...], tuple[str, ...]]:
     """The comparisons with their disagreements judged by a float64 copy of the original, where that can be had."""
-    if isinstance(original, bytes):
+    if isinstance(original.model, bytes):
         return comparisons, ()
     doubtful = [place for place, one in enumerate(comparisons) if not one.agrees]
     judged = list(comparisons)
     try:
-        exact = run_in_doubles(process, original, [feeds[place] for place in doubtful], settings, CHECK_LIMIT_S)
+        feeds = [original.feeds[place] for place in doubtful]
+        exact = run_in_doubles(original.process, original.model, feeds, original.settings, CHECK_LIMIT_S)
         for place, values in zip(doubtful, exact, strict=True):
-            judged[place] = judged_by_reference(comparisons[place], values, reference[place], other[place])
+            judged[place] = judged_by_reference(comparisons[place], values, original.outputs[place], other[place])
     except TasoError:
         return comparisons, ()
     excused = sorted(_failed(comparisons) - _failed(judged))
