@@ -69,6 +69,7 @@ def improved() -> Record:
         latency_before=MeasuredLatency(2.447, 0.077, 2.447, 2.5),
         latency_after=MeasuredLatency(1.698, 0.065, 1.698, 1.7),
         speedup=MeasuredSpeedup(1.47, 1.4, 1.58, 1.002, 0.946, 1.073, 1.466),
+        speedup_free_threads=MeasuredSpeedup(1.21, 1.1, 1.33, 0.99, 0.93, 1.06, 1.21),
         max_abs_error=1.25e-06,
         max_rel_error=3.5e-06,
         bytes_added=80,

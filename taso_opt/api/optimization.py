@@ -12,6 +12,7 @@ from taso_opt import __version__
 from taso_opt.api.contest import checked_names, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
+from taso_opt.api.free_threads import with_free_threads
 from taso_opt.api.inner import with_rewritten_bodies
 from taso_opt.api.job import Job
 from taso_opt.api.question import search_question
@@ -236,13 +237,14 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     plan = plans[finalist.number]
     winner = contest.winner or rewritten(job.model, plan)
     save_atomically(winner, job.output, original=job.source.path, force=job.settings.force)
-    return replace(
+    improved = replace(
         _with_plan(job, measured, plan, costs),
         result="improved",
         output=str(job.output),
         operators_after=operator_counts(winner),
         bytes_added=bytes_added(job.source.proto, winner),
     )
+    return with_free_threads(job, improved)
 
 
 def _rules(job: Job, plan: Plan) -> list[Rule]:

@@ -89,7 +89,8 @@ class SearchSummary:
 class Record:
     """One run of `tasoopt optimize`; `result` is improved, unchanged, dry-run or mismatch (a check failed).
 
-    `passes` has a sentence for each clean-up that needs no rule and is part of the result.
+    `passes` has a sentence for each clean-up that needs no rule and is part of the result. `speedup_free_threads` is
+    what a result that was measured at one thread gains with as many as the runtime chooses, in wall time.
     """
 
     result: str
@@ -106,6 +107,7 @@ class Record:
     latency_before: MeasuredLatency | None = None
     latency_after: MeasuredLatency | None = None
     speedup: MeasuredSpeedup | None = None
+    speedup_free_threads: MeasuredSpeedup | None = None
     max_abs_error: float | None = None
     max_rel_error: float | None = None
     bytes_added: int = 0

@@ -85,6 +85,9 @@ def _comparison(record: Record) -> Table:
         table.add_row("speed-up", "", f"{speedup.ratio:.2f}x ({speedup.low:.2f} to {speedup.high:.2f})")
         control = f"{speedup.control:.3f}x ({speedup.control_low:.3f} to {speedup.control_high:.3f})"
         table.add_row("A/A control", control, "")
+    if record.speedup_free_threads is not None:
+        freely = record.speedup_free_threads
+        table.add_row("speed-up, --threads 0", "", f"{freely.ratio:.2f}x ({freely.low:.2f} to {freely.high:.2f})")
     if record.max_abs_error is not None and record.max_rel_error is not None:
         table.add_row("largest error", "", f"{record.max_abs_error:.1e} absolute")
         table.add_row("", "", f"{record.max_rel_error:.1e} relative")
