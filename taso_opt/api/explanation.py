@@ -10,7 +10,7 @@ from pathlib import Path
 
 from taso_opt.api.names import Names
 from taso_opt.api.session import Progress, require_loadable, running, silent
-from taso_opt.api.settings import OptimizeSettings
+from taso_opt.api.settings import OptimizeSettings, require_sound
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.cost import CostModel, CostTable, Measurer
@@ -50,6 +50,7 @@ def explain_node(
     a node that it does not have, UnsupportedError when the runtime cannot run here.
     """
     chosen, tell = settings or OptimizeSettings(), progress or silent
+    require_sound(chosen)
     require_runtime(chosen.runtime)
     tell("reading the model")
     read = read_model(Path(model), load_specs(), chosen.bindings[0])
@@ -87,7 +88,7 @@ def _hint(model: Model, node: str) -> str:
     nodes = model.proto.graph.node
     around = next((proto for proto in nodes if node in names_in_bodies(proto)), None)
     if around is not None:
-        return f" (it is in a body of {around.name or around.output[0]}, and no rule is applied in bodies)"
+        return f" (it is in a body of {around.name or around.output[0]}, and bodies are not explained)"
     near = get_close_matches(node, [name for proto in nodes for name in (proto.name, *proto.output) if name], 3)
     if near:
         return f" (did you mean {', '.join(near)}?)"

@@ -32,5 +32,5 @@ def force_rewriting(
     rewriter = Rewriter(model.builder, usable_rules(None, fp_class), model.literal, model.within, model.leaves)
     walk = wander(model.builder, rewriter, model.graph.outputs, spellable(model), seed=seed, steps=steps, shrink=shrink)
     result = write_model(model, Graph(model.graph.inputs, walk.outputs))
-    save_atomically(result, output, original=path)
+    save_atomically(result, output, original=path, source=model.proto)
     return Forced(tuple(step.rule.rule.name for step in walk.steps))

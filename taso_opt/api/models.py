@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import zipfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -24,12 +25,11 @@ from taso_opt.errors import UsageError
 from taso_opt.onnx_io import ModelProto, load_model, model_in_memory, store_model
 from taso_opt.report.explained import Explanation
 from taso_opt.report.record import Comparison, Record
-from taso_opt.runtime import ONNXRUNTIME, TITLES
+from taso_opt.runtime import ONNXRUNTIME
 from taso_opt.runtime.inputs import Array
 
 log = logging.getLogger("taso_opt")
 
-DEVICES = ("auto", "cpu", "cuda")
 IN_MEMORY = "model in memory"
 ModelLike = str | Path | ModelProto
 Samples = str | Path | Mapping[str, Array] | None
@@ -89,7 +89,7 @@ def optimize(
     with _Workplace() as place:
         target = place.folder / "result.onnx" if output is None else Path(output)
         settings = replace(settings, output=target, inputs=place.samples(inputs))
-        return _optimized(place, model, _checked(settings), output, progress or _log)
+        return _optimized(place, model, settings, output, progress or _log)
 
 
 def compare(
@@ -117,7 +117,7 @@ def compare(
         paths = place.path(first), place.path(second)
         settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed, runtime)
         settings = replace(settings, cuda_options=dict(cuda_options or {}))
-        found = compare_files(*paths, _checked(settings), progress or _log)
+        found = compare_files(*paths, settings, progress or _log)
     return replace(found, first=_name(first), second=_name(second))
 
 
@@ -150,7 +150,7 @@ def explain(
             fp_class=_class(fp_class),
             dims=dict(dims or {}),
         )
-        found = explain_node(place.path(model), node, _checked(settings), progress or _log)
+        found = explain_node(place.path(model), node, settings, progress or _log)
     return replace(found, model=_name(model))
 
 
@@ -196,23 +196,11 @@ class _Workplace:
         if inputs is None or isinstance(inputs, str | Path):
             return None if inputs is None else Path(inputs)
         path = self.folder / "inputs.npz"
-        with path.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **{name: np.asarray(array) for name, array in inputs.items()})
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, array in inputs.items():  # names that numpy.savez has parameters of are names too
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
         return path
-
-
-def _checked(settings: _S) -> _S:
-    """The settings, if the command line would take them."""
-    for what, names, found in (("device", DEVICES, settings.device), ("runtime", tuple(TITLES), settings.runtime)):
-        if found not in names:
-            raise UsageError(f"expected a {what} among {', '.join(names)}, found {found!r}")
-    bounds: dict[str, float] = {"threads": 0, "seed": 0, "budget": 0.1, "alpha": 1.0, "rounds": 3}
-    bounds |= {"memory_limit": 1, "max_size_growth": 0}
-    for name, least in bounds.items():
-        value = getattr(settings, name, least)
-        if value is not None and value < least:
-            raise UsageError(f"expected {name} of at least {least}, found {value}")
-    return settings
 
 
 def _class(name: FpClass | str) -> FpClass:

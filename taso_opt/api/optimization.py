@@ -26,7 +26,7 @@ from taso_opt.api.session import (
     usable_rules,
     versions,
 )
-from taso_opt.api.settings import OptimizeSettings, goal_of, usual_budget
+from taso_opt.api.settings import OptimizeSettings, goal_of, require_sound, usual_budget
 from taso_opt.api.sizes import as_it_runs, assumption, read_with_samples
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
@@ -37,6 +37,7 @@ from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
     ModelProto,
     bytes_added,
+    check_data,
     check_output,
     copy_unchanged,
     has_control_flow,
@@ -85,6 +86,7 @@ def optimize_file(
     nothing is written then.
     """
     chosen, tell = settings or OptimizeSettings(), progress or silent
+    require_sound(chosen)
     path, started, goal = Path(model), time.monotonic(), goal_of(chosen)
     output = chosen.output or path.parent / f"{path.stem}.opt.onnx"
     # 1. Refuse early what cannot end well: no runtime, no place for the output, no valid model.
@@ -93,6 +95,8 @@ def optimize_file(
         check_output(output, path, chosen.force)
     tell("reading the model")
     read, samples = read_with_samples(path, chosen.bindings[0], chosen.inputs)
+    if not chosen.dry_run:
+        check_data(output, read.proto, path, chosen.force)
     budget = usual_budget(len(read.proto.graph.node)) if chosen.budget is None else chosen.budget
     chosen = replace(chosen, budget=budget)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
@@ -236,7 +240,8 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
         return _unchanged(job, replace(measured, reason=costs.not_ahead))
     plan = plans[finalist.number]
     winner = contest.winner or rewritten(job.model, plan)
-    save_atomically(winner, job.output, original=job.source.path, force=job.settings.force)
+    source, force = job.source, job.settings.force
+    save_atomically(winner, job.output, original=source.path, source=source.proto, force=force)
     improved = replace(
         _with_plan(job, measured, plan, costs),
         result="improved",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from taso_opt.core.rule import FpClass
 from taso_opt.cost import Goal, parse_objective
 from taso_opt.errors import UsageError
-from taso_opt.runtime import ONNXRUNTIME
+from taso_opt.runtime import ONNXRUNTIME, TITLES
 
 Sizes = int | Sequence[int]
 
@@ -17,6 +18,17 @@ LEAST_BUDGET, FURTHER_BUDGET, MOST_BUDGET = 40.0, 15.0, 120.0
 """Seconds for the search of a model of up to `MANY_OPERATORS`, for each as many beyond, and at all."""
 
 MANY_OPERATORS = 1000
+DEVICES = ("auto", "cpu", "cuda")
+BOUNDS = {
+    "threads": (0, 1024),
+    "seed": (0, math.inf),
+    "budget": (0.1, math.inf),
+    "alpha": (1.0, 10.0),
+    "rounds": (3, 1000),
+    "memory_limit": (1, math.inf),
+    "max_size_growth": (0, math.inf),
+}
+"""What numbers may be at least and at most, by the names of settings."""
 
 
 @dataclass(frozen=True)
@@ -86,3 +98,19 @@ class CompareSettings:
     seed: int = 0
     runtime: str = ONNXRUNTIME
     cuda_options: Mapping[str, str] = field(default_factory=dict)
+
+
+def require_sound(settings: OptimizeSettings | CompareSettings) -> None:
+    """Raise UsageError for settings that no command would take, whoever made them."""
+    for what, names, found in (("device", DEVICES, settings.device), ("runtime", tuple(TITLES), settings.runtime)):
+        if found not in names:
+            raise UsageError(f"expected a {what} among {', '.join(names)}, found {found!r}")
+    for name, (least, most) in BOUNDS.items():
+        value = getattr(settings, name, None)
+        if value is not None and not (isinstance(value, int | float) and least <= value <= most):
+            limits = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+            raise UsageError(f"expected {name} {limits}, found {value!r}")
+    for name, sizes in settings.dims.items():
+        numbers = [sizes] if isinstance(sizes, int) else list(sizes) if isinstance(sizes, Sequence) else []
+        if not numbers or not all(isinstance(size, int) and size > 0 for size in numbers):
+            raise UsageError(f"expected positive whole numbers for dim {name!r}, found {sizes!r}")

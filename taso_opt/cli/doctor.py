@@ -174,7 +174,7 @@ def cache_problems(folder: Path) -> Iterator[Problem]:
     """A cache folder that can neither be written nor made."""
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        yield Problem(f"expected a cache folder that can be written, found {nearest}", "export XDG_CACHE_HOME=FOLDER")
+        yield Problem(f"expected a cache folder that can be written, found {nearest}", "export TASOOPT_CACHE=FOLDER")
 
 
 def count_rules() -> int:

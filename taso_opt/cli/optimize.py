@@ -116,10 +116,9 @@ def command(
     the same and is measured faster by more than the noise, or is better by another objective and not slower; otherwise
     the output is the input, byte for byte.
     """
-    from taso_opt.report.files import check_report_path, json_text, write_report
+    from taso_opt.report.files import check_report_paths, json_text, write_report
 
-    for path in reports:
-        check_report_path(path)
+    check_report_paths(reports, (model, options["output"], options["inputs"]))
     with stderr_progress() as progress:
         progress("loading")
         from taso_opt.api import OptimizeSettings, optimize_file
@@ -130,12 +129,12 @@ def command(
         except MismatchError as error:
             _write_evidence(error, reports)
             raise
-    for path in reports:
-        write_report(record, path)
     if as_json:
         click.echo(json_text(record))
     else:
         _print(record)
+    for path in reports:
+        write_report(record, path)
 
 
 def _write_evidence(error: MismatchError, reports: tuple[Path, ...]) -> None:

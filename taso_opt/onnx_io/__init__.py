@@ -28,7 +28,7 @@ from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
-from taso_opt.onnx_io.save import check_output, copy_unchanged, holds_its_data, inlined, save_atomically
+from taso_opt.onnx_io.save import check_data, check_output, copy_unchanged, holds_its_data, inlined, save_atomically
 from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.showing import showing
 from taso_opt.onnx_io.skeleton import skeleton
@@ -56,6 +56,7 @@ __all__ = [
     "bytes_added",
     "chain",
     "check_fidelity",
+    "check_data",
     "check_output",
     "computes_in_singles",
     "conversion_model",

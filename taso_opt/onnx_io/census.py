@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, TensorProto
 
-from taso_opt.onnx_io.scopes import all_tensors, bodies
+from taso_opt.onnx_io.scopes import STANDARD, all_tensors, nested_nodes, nodes_of
 
 SINGLES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 """Floats of at most single precision that operators compute in."""
@@ -16,12 +15,8 @@ ROUNDING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 
 def operator_counts(proto: ModelProto) -> dict[str, int]:
     """How many nodes of each operator a model has, by name; operators of other domains carry theirs (`com.x.Op`)."""
-    counts: Counter[str] = Counter()
-    stack: list[GraphProto] = [proto.graph]
-    while stack:
-        for node in stack.pop().node:
-            counts[node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"] += 1
-            stack.extend(bodies(node))
+    nodes = nested_nodes(proto.graph.node)
+    counts = Counter(node.op_type if node.domain in STANDARD else f"{node.domain}.{node.op_type}" for node in nodes)
     return dict(sorted(counts.items()))
 
 
@@ -32,19 +27,10 @@ def computes_in_singles(proto: ModelProto) -> bool:
         return True
     return any(
         node.op_type == "Cast" and any(one.name == "to" and one.i in SINGLES for one in node.attribute)
-        for node in _nodes(proto)
+        for node in nodes_of(proto)
     )
 
 
 def rounds_to_integers(proto: ModelProto) -> bool:
     """Whether a model quantizes what it computes: a rounding error before that may become a whole step after it."""
-    return any(node.op_type in ROUNDING for node in _nodes(proto))
-
-
-def _nodes(proto: ModelProto) -> Iterator[NodeProto]:
-    """All nodes, those of bodies and local functions included."""
-    stack = [*proto.graph.node, *(node for function in proto.functions for node in function.node)]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(inner for body in bodies(node) for inner in body.node)
+    return any(node.op_type in ROUNDING for node in nodes_of(proto))

@@ -11,9 +11,8 @@ from taso_opt.core.term import Apply, Item, Term
 from taso_opt.core.types import TensorType
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io.elements import UNKNOWN, element_code
-from taso_opt.onnx_io.inference import STANDARD
 from taso_opt.onnx_io.model import Model, ModelInput
-from taso_opt.onnx_io.scopes import bodies, captured_names
+from taso_opt.onnx_io.scopes import STANDARD, bodies, captured_names, nodes_of, rename_captures
 from taso_opt.spec.builder import OPAQUE
 from taso_opt.spec.operator import Array
 
@@ -93,6 +92,7 @@ def _without_operands(proto: ModelProto, wanted: Container[tuple[str, ...]]) -> 
             bare.CopyFrom(node)
             bare.ClearField("input")
             bare.ClearField("name")
+            rename_captures(bare, {name: f"{PREFIX}captured{at}" for at, name in enumerate(captured_names(node))})
             found[tuple(node.output)] = bare.SerializeToString(deterministic=True)
     return found
 
@@ -122,23 +122,12 @@ def cut_out(model: Model) -> Cutout | None:
 def needs_libraries(proto: ModelProto) -> bool:
     """Whether a model has operators that neither ONNX nor the model itself defines, in bodies and functions too."""
     own = {(function.domain, function.name) for function in proto.functions}
-    nodes = [*proto.graph.node, *(node for function in proto.functions for node in function.node)]
-    return any(
-        node.domain not in ONNX_DOMAINS and (node.domain, node.op_type) not in own for node in _with_bodies(nodes)
-    )
+    return any(node.domain not in ONNX_DOMAINS and (node.domain, node.op_type) not in own for node in nodes_of(proto))
 
 
 def has_control_flow(proto: ModelProto) -> bool:
     """Whether a model has nodes with bodies: how long they run depends on values."""
     return any(bodies(node) for node in proto.graph.node)
-
-
-def _with_bodies(nodes: Sequence[NodeProto]) -> Iterator[NodeProto]:
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(inner for body in bodies(node) for inner in body.node)
 
 
 def _operands(node: NodeProto) -> list[str]:

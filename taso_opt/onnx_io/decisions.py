@@ -8,7 +8,7 @@ from pathlib import Path
 from onnx import GraphProto, ModelProto, TensorProto
 
 from taso_opt.onnx_io.external import is_external, tensor_array
-from taso_opt.onnx_io.scopes import bodies
+from taso_opt.onnx_io.scopes import graphs_of
 
 NUMBERS = frozenset({TensorProto.BOOL, TensorProto.DOUBLE, TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64})
 COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
@@ -22,7 +22,7 @@ def deciding_values(proto: ModelProto) -> list[tuple[str, float]]:
     inputs = {value.name for value in proto.graph.input}
     numbers = dict(_numbers(proto.graph))
     found: dict[tuple[str, float], None] = {}
-    for graph in _graphs(proto.graph):
+    for graph in graphs_of(proto.graph):
         for node in graph.node:
             if node.op_type == "If" and node.input[0] in inputs:
                 found[node.input[0], 0.0] = found[node.input[0], 1.0] = None
@@ -35,7 +35,7 @@ def deciding_values(proto: ModelProto) -> list[tuple[str, float]]:
 
 def _numbers(graph: GraphProto) -> Iterator[tuple[str, float]]:
     """The constants of one number in a graph and its bodies, by name."""
-    for scope in _graphs(graph):
+    for scope in graphs_of(graph):
         tensors = [(tensor.name, tensor) for tensor in scope.initializer]
         constants = [node for node in scope.node if node.op_type == "Constant" and len(node.output) == 1]
         for name, attribute in ((node.output[0], one) for node in constants for one in node.attribute):
@@ -53,11 +53,3 @@ def _number(tensor: TensorProto) -> float | None:
     if is_external(tensor) or any(size != 1 for size in tensor.dims) or tensor.data_type not in NUMBERS:
         return None
     return float(tensor_array(tensor, Path()).reshape(-1)[0])
-
-
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    stack = [graph]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(body for node in top.node for body in bodies(node))

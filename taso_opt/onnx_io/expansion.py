@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io.scopes import bodies
+from taso_opt.onnx_io.scopes import nested_nodes
 
 LARGEST_EXPANSION = 1_000_000
 """Nodes; thirty functions that each call the next one twice make a thousand times as many."""
@@ -39,7 +39,7 @@ def _measure(first: Key, functions: dict[Key, FunctionProto], sizes: dict[Key, i
         if key in sizes:
             stack.pop()
             continue
-        called = {call for node in _all_nodes(functions[key].node) if (call := _key(node)) in functions}
+        called = {call for node in nested_nodes(functions[key].node) if (call := _key(node)) in functions}
         missing = [call for call in called if call not in sizes]
         if not missing:
             sizes[key] = _expanded(functions[key].node, sizes)
@@ -52,14 +52,7 @@ def _measure(first: Key, functions: dict[Key, FunctionProto], sizes: dict[Key, i
 
 
 def _expanded(nodes: Iterable[NodeProto], sizes: dict[Key, int]) -> int:
-    return min(sum(sizes.get(_key(node), 1) for node in _all_nodes(nodes)), LARGEST_EXPANSION + 1)
-
-
-def _all_nodes(nodes: Iterable[NodeProto]) -> Iterable[NodeProto]:
-    for node in nodes:
-        yield node
-        for body in bodies(node):
-            yield from _all_nodes(body.node)
+    return min(sum(sizes.get(_key(node), 1) for node in nested_nodes(nodes)), LARGEST_EXPANSION + 1)
 
 
 def _key(node: NodeProto) -> Key:

@@ -132,6 +132,16 @@ def raw_data(tensor: TensorProto, folder: Path) -> bytes:
         return stream.read(place.length)
 
 
+def stored(tensor: TensorProto) -> bytes:
+    """The bytes of an inline tensor, as they are stored: elements of less than a byte share one."""
+    if tensor.HasField("raw_data"):
+        return bytes(tensor.raw_data)
+    array = numpy_helper.to_array(tensor)
+    if element_name(tensor.data_type) in HALF_BYTE | QUARTER_BYTE:
+        return bytes(numpy_helper.from_array(array).raw_data)
+    return array.tobytes()
+
+
 def tensor_array(tensor: TensorProto, folder: Path) -> Array:
     """The value of a tensor; external data is mapped, not read, where its element type allows."""
     if not is_external(tensor):

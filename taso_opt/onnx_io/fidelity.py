@@ -21,6 +21,7 @@ class Signature:
     producer: tuple[str, str, str, int]
     doc_strings: tuple[str, str]
     graph_name: str
+    training: tuple[bytes, ...]
 
 
 def signature(proto: ModelProto) -> Signature:
@@ -40,6 +41,7 @@ def signature(proto: ModelProto) -> Signature:
         producer=(proto.producer_name, proto.producer_version, proto.domain, proto.model_version),
         doc_strings=(proto.doc_string, graph.doc_string),
         graph_name=graph.name,
+        training=tuple(part.SerializeToString(deterministic=True) for part in proto.training_info),
     )
 
 

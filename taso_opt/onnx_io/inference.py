@@ -12,14 +12,13 @@ from onnx import GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoP
 from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
-from taso_opt.onnx_io.scopes import bodies
+from taso_opt.onnx_io.scopes import STANDARD, bodies
 from taso_opt.onnx_io.skeleton import skeleton
 
 UNKNOWN_TYPE = TensorType(UNKNOWN, ())
 """The type of a value that is no tensor, or of which not even the rank is known."""
 
 MEANINGLESS = frozenset({"none", "null", "unknown", "dynamic", "any"})
-STANDARD = ("", "ai.onnx")
 
 
 def symbol_name(name: str) -> str | None:

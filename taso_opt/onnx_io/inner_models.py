@@ -14,9 +14,8 @@ from onnx import GraphProto, ModelProto, NodeProto
 from taso_opt.core.term import Term
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.excerpt import Excerpt, drop_unused, excerpt, put_back
-from taso_opt.onnx_io.inference import STANDARD
 from taso_opt.onnx_io.model import Model
-from taso_opt.onnx_io.scopes import all_names, bodies, captured_names, free_names
+from taso_opt.onnx_io.scopes import STANDARD, all_names, bodies, captured_names, free_names
 from taso_opt.onnx_io.turns import shape_of_one, turns_of
 
 COUNTER, GOES_ON = "int64", "bool"

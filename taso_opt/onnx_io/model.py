@@ -16,6 +16,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Const, Term, Var
 from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.ranges import Ranges
+from taso_opt.onnx_io.scopes import opset_of
 from taso_opt.onnx_io.weights import Weights
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
@@ -120,8 +121,3 @@ class Model:
     def constant(self, name: str) -> Array:
         """The value of the constant of that name, read when asked for; KeyError when there is none."""
         return self.weights(name)
-
-
-def opset_of(proto: ModelProto) -> int:
-    """The version of ONNX's own operators that a model imports; 0 when it imports none."""
-    return max((int(entry.version) for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), default=0)

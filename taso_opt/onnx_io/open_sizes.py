@@ -16,9 +16,9 @@ from onnx import ModelProto, NodeProto, numpy_helper
 
 from taso_opt.core.dims import Dim, Size, divide, product, substitute, total
 from taso_opt.core.types import TensorType
-from taso_opt.onnx_io.inference import STANDARD, UNKNOWN_TYPE, infer_types
+from taso_opt.onnx_io.inference import UNKNOWN_TYPE, infer_types
 from taso_opt.onnx_io.known_sizes import chosen_sizes
-from taso_opt.onnx_io.model import opset_of
+from taso_opt.onnx_io.scopes import STANDARD, opset_of
 from taso_opt.onnx_io.size_values import FAR, SizeValues, is_never_negative
 from taso_opt.onnx_io.weights import constant_value
 from taso_opt.spec.operator import Array

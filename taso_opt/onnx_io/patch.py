@@ -12,7 +12,7 @@ from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.onnx_io.arrangement import Arrangement
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import node_of, ordered_operands, spelled
-from taso_opt.onnx_io.scopes import all_names, captured_names, rename_captures
+from taso_opt.onnx_io.scopes import all_names, captured_names, free_names, rename_captures
 from taso_opt.onnx_io.skeleton import FIRST_IR_WITH_DEFAULTS
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
@@ -45,7 +45,7 @@ class Patch:
         """The model with the nodes and constants in place of those of the original, without what is no longer used."""
         self._build()
         used = {name for node in self._nodes for name in (*node.input, *captured_names(node))}
-        used |= {value.name for value in (*self._graph.input, *self._graph.output)}
+        used |= {value.name for value in (*self._graph.input, *self._graph.output)} | _named_aside(self._model.proto)
         result = self._kept(used)
         graph = result.graph
         # ONNX keeps some operands of terms in attributes, which nothing uses.
@@ -192,6 +192,16 @@ class Patch:
             tensor.raw_data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         else:
             tensor.CopyFrom(numpy_helper.from_array(array, name))
+
+
+def _named_aside(proto: ModelProto) -> set[str]:
+    """The values that notes on quantization and training name, which are no nodes."""
+    names = {entry.value for note in proto.graph.quantization_annotation for entry in note.quant_parameter_tensor_names}
+    for training in proto.training_info:
+        for graph in (training.initialization, training.algorithm):
+            names.update(free_names(graph))
+        names.update(entry.key for entry in (*training.initialization_binding, *training.update_binding))
+    return names
 
 
 def _drop_unused(graph: GraphProto, used: set[str], defined: set[str]) -> None:

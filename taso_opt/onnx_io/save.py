@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -22,7 +22,7 @@ from taso_opt.onnx_io.external import (
     data_range,
     is_external,
     raw_data,
-    tensor_array,
+    stored,
 )
 from taso_opt.onnx_io.scopes import all_tensors
 
@@ -39,26 +39,28 @@ def save_atomically(
     out: Path,
     *,
     original: Path,
+    source: ModelProto | None = None,
     force: bool = False,
     durable: bool = True,
     inline_limit: int = INLINE_LIMIT,
 ) -> None:
-    """Write a model made from the file `original` to `out`: all of it or nothing, at any moment.
+    """Write a model made from the file `original`, which holds `source`, to `out`: all or nothing, at any moment.
 
     External tensors keep their references when `out` is in the same folder, else their data goes to `<out>.data`;
     inline tensors go there too when together they pass `inline_limit` bytes. Raises UsageError when `out` exists and
-    `force` is not set, when it is the original file under any name, or when its folder cannot be written. Without
-    `durable` it does not wait for the disk: for files that are soon deleted.
+    `force` is not set, when it is the original file or one of its data under any name, or when its folder cannot be
+    written. Without `durable` it does not wait for the disk: for files that are soon deleted.
     """
     check_output(out, original, force)
-    _check_no_data(out, proto, original)
+    locations = _locations(proto) | _locations(source)
+    _check_no_data(out, locations, original)
     moved = _tensors_to_move(proto, out, original, inline_limit)
     if not moved:
         _replace_with_bytes(out, _serialized(proto), durable)
         return
     result = ModelProto()
     result.CopyFrom(proto)
-    data = _data_path(out, proto, original, force)
+    data = _data_path(out, locations, original, force)
     # The model takes its place right behind its data, and neither before both are written in full.
     with _replacing(out, durable) as stream, _replacing(data, durable) as data_stream:
         for at, tensor in enumerate(all_tensors(result)):
@@ -74,14 +76,8 @@ def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool 
     Raises UsageError as `save_atomically` does, and when a data file of another content is in the way without `force`.
     """
     check_output(out, original, force)
-    _check_no_data(out, proto, original)
-    locations = dict.fromkeys(data_range(tensor).location for tensor in all_tensors(proto) if is_external(tensor))
-    copies = [(data_file(original.parent, location), out.parent / location) for location in locations]
-    copies = [(source, target) for source, target in copies if not _is_copied(source, target)]
-    for _, target in copies:
-        if target.exists() and not force:
-            raise UsageError(f"expected no file at {target}, found one (--force replaces it)")
-    for source, target in copies:
+    _check_no_data(out, _locations(proto), original)
+    for source, target in _copies(original, proto, out, force):
         target.parent.mkdir(parents=True, exist_ok=True)
         with _replacing(target) as stream:
             _copy(source, DataRange("", 0, source.stat().st_size), stream)
@@ -112,11 +108,38 @@ def _check_place(out: Path, original: Path, force: bool) -> None:
         raise UsageError(f"expected a folder that can be written, found {out.parent}")
 
 
-def _check_no_data(out: Path, proto: ModelProto, original: Path) -> None:
-    for tensor in all_tensors(proto):
-        location = data_range(tensor).location if is_external(tensor) else None
-        if location and (_is_same(out, original.parent / location) or out == out.parent / location):
+def check_data(out: Path, proto: ModelProto, original: Path, force: bool) -> None:
+    """Check the files that may be written beside `out`, and that it is none of those of a model read from `original`.
+
+    Raises UsageError in one sentence when one of them must not be written.
+    """
+    locations = _locations(proto)
+    _check_no_data(out, locations, original)
+    _copies(original, proto, out, force)
+    if _tensors_to_move(proto, out, original, INLINE_LIMIT):
+        _data_path(out, locations, original, force)
+
+
+def _check_no_data(out: Path, locations: Iterable[str], original: Path) -> None:
+    for location in locations:
+        if _is_same(out, original.parent / location) or out == out.parent / location:
             raise UsageError(f"expected an output other than the data of the input, found {out} for both")
+
+
+def _locations(proto: ModelProto | None) -> dict[str, None]:
+    """The names of the files that hold external data of a model, each once."""
+    tensors = all_tensors(proto) if proto is not None else ()
+    return dict.fromkeys(data_range(tensor).location for tensor in tensors if is_external(tensor))
+
+
+def _copies(original: Path, proto: ModelProto, out: Path, force: bool) -> list[tuple[Path, Path]]:
+    """The files of external data that have to be copied beside `out`, and where to; those already there have not."""
+    places = [(data_file(original.parent, location), out.parent / location) for location in _locations(proto)]
+    copies = [(source, target) for source, target in places if not _is_copied(source, target)]
+    for _, target in copies:
+        if target.exists() and not force:
+            raise UsageError(f"expected no file at {target}, found one (--force replaces it)")
+    return copies
 
 
 def holds_its_data(proto: ModelProto) -> bool:
@@ -165,11 +188,10 @@ def _tensors_to_move(proto: ModelProto, out: Path, original: Path, inline_limit:
     return moved
 
 
-def _data_path(out: Path, proto: ModelProto, original: Path, force: bool) -> Path:
+def _data_path(out: Path, locations: Container[str], original: Path, force: bool) -> Path:
     """A name for the data file that no data of the original has."""
     data = out.with_name(f"{out.name}.data")
-    sources = {data_range(tensor).location for tensor in all_tensors(proto) if is_external(tensor)}
-    while data.name in sources or _is_same(data, original):
+    while data.name in locations or _is_same(data, original):
         data = data.with_name(f"{data.name}.data")
     if os.path.lexists(data) and not force:
         raise UsageError(f"expected no file at {data}, found one (--force replaces it)")
@@ -184,9 +206,7 @@ def _move(tensor: TensorProto, stream: BinaryIO, source: Path, name: str) -> Non
         place = data_range(tensor)
         _copy(data_file(source, place.location), place, stream)
     else:
-        if not tensor.HasField("raw_data"):
-            tensor.raw_data = tensor_array(tensor, source).tobytes()
-        stream.write(tensor.raw_data)
+        stream.write(stored(tensor))
     for field in ("raw_data", "external_data", *VALUE_FIELDS):
         tensor.ClearField(field)
     tensor.data_location = TensorProto.EXTERNAL

@@ -10,6 +10,14 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from taso_opt.errors import InvalidInputError
 
+STANDARD = ("", "ai.onnx")
+"""The names of the domain of ONNX's own operators."""
+
+
+def opset_of(proto: ModelProto) -> int:
+    """The version of ONNX's own operators that a model imports; 0 when it imports none."""
+    return max((int(entry.version) for entry in proto.opset_import if entry.domain in STANDARD), default=0)
+
 
 def bodies(node: NodeProto) -> list[GraphProto]:
     """The graphs that a node carries in its attributes."""
@@ -19,6 +27,29 @@ def bodies(node: NodeProto) -> list[GraphProto]:
             found.append(attribute.g)
         found.extend(attribute.graphs)
     return found
+
+
+def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and the bodies of its nodes at any depth, each before those in it."""
+    yield graph
+    for node in graph.node:
+        for body in bodies(node):
+            yield from graphs_of(body)
+
+
+def nested_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes and those of their bodies at any depth, each before those in it."""
+    for node in nodes:
+        yield node
+        for body in bodies(node):
+            yield from nested_nodes(body.node)
+
+
+def nodes_of(model: ModelProto) -> Iterator[NodeProto]:
+    """All nodes of a model, those of bodies and local functions included."""
+    yield from nested_nodes(model.graph.node)
+    for function in model.functions:
+        yield from nested_nodes(function.node)
 
 
 def initializer_names(graph: GraphProto) -> list[str]:

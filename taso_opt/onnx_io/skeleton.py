@@ -7,7 +7,7 @@ from pathlib import Path
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from taso_opt.onnx_io.external import byte_count, is_external, raw_data
-from taso_opt.onnx_io.scopes import sort_nodes
+from taso_opt.onnx_io.scopes import STANDARD, sort_nodes
 
 SMALL = 4096
 """Weights of at most so many bytes stay: shapes of reshapes, sizes of splits, axes."""
@@ -61,7 +61,7 @@ def _copy_graph(graph: GraphProto, bare: GraphProto, folder: Path, overridable: 
 
 def large_constant(node: NodeProto) -> TensorProto | None:
     """The tensor of a Constant node when it is large."""
-    if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or len(node.output) != 1:
+    if node.op_type != "Constant" or node.domain not in STANDARD or len(node.output) != 1:
         return None
     tensors = [attribute.t for attribute in node.attribute if attribute.name == "value"]
     return tensors[0] if tensors and byte_count(tensors[0]) > SMALL else None

@@ -15,11 +15,11 @@ from taso_opt.core.term import Apply, Const, Item, Term, Var, attributes_of
 from taso_opt.core.types import TensorType
 from taso_opt.errors import InvalidInputError, TasoError
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
-from taso_opt.onnx_io.inference import STANDARD, UNKNOWN_TYPE
+from taso_opt.onnx_io.inference import UNKNOWN_TYPE
 from taso_opt.onnx_io.known_sizes import ASKING, MOVING, NO_NUMBER, asked_size, computed_size
-from taso_opt.onnx_io.model import NodeUse, Origin, opset_of
+from taso_opt.onnx_io.model import NodeUse, Origin
 from taso_opt.onnx_io.nodes import constant_terms, spelled
-from taso_opt.onnx_io.scopes import bodies, captured_names, topological_order
+from taso_opt.onnx_io.scopes import STANDARD, bodies, captured_names, opset_of, topological_order
 from taso_opt.onnx_io.skeleton import overridable_inputs
 from taso_opt.onnx_io.weights import Weights, constant_value
 from taso_opt.spec.builder import OPAQUE, Builder

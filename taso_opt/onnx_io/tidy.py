@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -18,7 +19,7 @@ from taso_opt.onnx_io.external import is_external
 from taso_opt.onnx_io.fidelity import signature
 from taso_opt.onnx_io.load import one_line
 from taso_opt.onnx_io.randomness import RANDOM, unseeded_count
-from taso_opt.onnx_io.scopes import all_tensors, bodies
+from taso_opt.onnx_io.scopes import STANDARD, all_tensors, bodies, graphs_of, nested_nodes
 from taso_opt.onnx_io.skeleton import FIRST_IR_WITH_DEFAULTS, overridable_inputs
 from taso_opt.onnx_io.tidy_reach import misleading_values
 
@@ -40,7 +41,6 @@ MOST_PASSES = 256
 MOST_FOLDED = 8192
 """Elements of a constant that is folded, and of what goes into it: larger ones make files larger and nothing faster."""
 
-STANDARD = ("", "ai.onnx")
 HIDDEN = "tasoopt.hidden"
 """The domain of nodes while they are hidden: the library leaves alone what it does not know."""
 
@@ -126,7 +126,7 @@ def _round(bare: ModelProto) -> ModelProto:
     hidden = ModelProto()
     hidden.CopyFrom(bare)
     aside = misleading_values(hidden.graph)
-    for node in _nodes(hidden.graph):
+    for node in nested_nodes(hidden.graph.node):
         if node.domain in STANDARD and (_is_untouchable(node) or set(node.output) & aside):
             node.domain = HIDDEN
     model = onnx_ir.serde.deserialize_model(hidden)
@@ -136,7 +136,7 @@ def _round(bare: ModelProto) -> ModelProto:
             break
     optimizer.remove_unused_nodes(model)
     result: ModelProto = onnx_ir.serde.serialize_model(model)
-    for node in _nodes(result.graph):
+    for node in nested_nodes(result.graph.node):
         if node.domain == HIDDEN:
             node.domain = ""
     return result
@@ -244,20 +244,9 @@ def _restore_bodies(original: GraphProto, graph: GraphProto) -> None:
 
 
 def _node_count(proto: ModelProto) -> int:
-    return sum(1 for node in _nodes(proto.graph) if node.op_type != "Constant")
-
-
-def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """All nodes of a graph, those of bodies included."""
-    yield from graph.node
-    for body in _bodies(graph):
-        yield from body.node
+    return sum(1 for node in nested_nodes(proto.graph.node) if node.op_type != "Constant")
 
 
 def _bodies(graph: GraphProto) -> Iterator[GraphProto]:
     """All bodies of control flow in a graph, nested ones too."""
-    stack = [graph]
-    while stack:
-        inner = [body for node in stack.pop().node for body in bodies(node)]
-        yield from inner
-        stack.extend(inner)
+    return islice(graphs_of(graph), 1, None)

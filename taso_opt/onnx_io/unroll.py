@@ -11,10 +11,9 @@ from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper, nump
 from taso_opt.core.term import Const, Term
 from taso_opt.onnx_io.elements import UNKNOWN, element_code
 from taso_opt.onnx_io.excerpt import Excerpt, drop_unused, excerpt, put_back
-from taso_opt.onnx_io.inference import STANDARD
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.randomness import RANDOM
-from taso_opt.onnx_io.scopes import all_names, bodies, captured_names, initializer_names, rename_all
+from taso_opt.onnx_io.scopes import STANDARD, all_names, bodies, captured_names, initializer_names, rename_all
 from taso_opt.onnx_io.turns import shape_of_one, turns_of
 from taso_opt.onnx_io.weights import constant_value
 from taso_opt.spec.operator import Array
@@ -107,8 +106,8 @@ def _turns(model: Model, node: NodeProto, body: GraphProto, outside: Mapping[str
         limit, asks = (*node.input[:2], "", "")[:2]
         most, begins = (_value(model, outside.get(name)) for name in (limit, asks))
         is_begun = not asks or (begins is not None and bool(begins.all()))
-        return int(most.item()) if most is not None and is_begun and _goes_on(body) else None
-    if {attribute.name for attribute in node.attribute} != {"body", "num_scan_inputs"}:
+        return int(most.item()) if most is not None and most.size == 1 and is_begun and _goes_on(body) else None
+    if any(any(attribute.ints) for attribute in node.attribute):  # backwards, or along other axes than the first
         return None
     scanned = outside[node.input[-1]]
     (size, *_) = (*model.builder.types(scanned)[0].shape, None)
@@ -164,12 +163,14 @@ class _Unrolled:
             self._constant(f"{value.name}/turn{turn}", np.full(shape_of_one(value), number))
             for number, value in numbers
         ]
-        rows = [self._row(name, turn) for name in self._node.input[len(self._node.input) - self._turns.scanned :]]
+        scanned = self._node.input[len(self._node.input) - self._turns.scanned :]
+        taken = formal[len(formal) - self._turns.scanned :]
+        rows = [self._row(name, inner, turn) for name, inner in zip(scanned, taken, strict=True)]
         return dict(zip(formal, [*first, *states, *rows], strict=True))
 
-    def _row(self, name: str, turn: int) -> str:
+    def _row(self, name: str, formal: str, turn: int) -> str:
         """What a Scan takes of a value in a turn."""
-        row = f"{name}/row{turn}"
+        row = f"{formal}/turn{turn}"
         place = self._constant(f"{row}/place", np.array(turn, np.int64))
         self._graph.node.append(helper.make_node("Gather", [name, place], [row], axis=0))
         return row

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from taso_opt.onnx_io.external import byte_count, tensor_array
+from taso_opt.onnx_io.scopes import STANDARD
 from taso_opt.spec.operator import Array
 from taso_opt.spec.piecewise import simplest_fraction
 
@@ -72,7 +73,7 @@ def collect_weights(graph: GraphProto, folder: Path) -> Weights:
 
 def constant_value(node: NodeProto) -> TensorProto | None:
     """The tensor that a Constant node yields; None for every other node and for a sparse constant."""
-    if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or len(node.attribute) != 1:
+    if node.op_type != "Constant" or node.domain not in STANDARD or len(node.attribute) != 1:
         return None
     (attribute,) = node.attribute
     value = helper.get_attribute_value(attribute)

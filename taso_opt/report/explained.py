@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from taso_opt.core.printable import printable
 from taso_opt.report.quantities import saving
 
 SCHEMA_VERSION = 1
@@ -64,6 +65,10 @@ class Explanation:
 
 def explanation_lines(found: Explanation, with_all: bool) -> Iterator[str]:
     """The explanation as text; without `with_all` only the nearest misses among the rules that do not fit."""
+    yield from map(printable, _lines(found, with_all))
+
+
+def _lines(found: Explanation, with_all: bool) -> Iterator[str]:
     yield f"node {found.node}: {found.operator} gives {', '.join(found.values) or 'nothing'}"
     if found.note:
         yield found.note

@@ -93,11 +93,6 @@ def headline(record: Record) -> str:
     return HEADLINES.get(record.result, record.result)
 
 
-def command_line(record: Record) -> str:
-    """The command that does the same again."""
-    return shlex.join(command_words(record))
-
-
 def command_words(record: Record) -> list[str]:
     """The words of the command that does the same again."""
     words = ["tasoopt", "optimize", record.input]
@@ -113,6 +108,8 @@ def command_words(record: Record) -> list[str]:
 def _option(name: str, value: Any) -> list[str]:
     if name == "dims" and isinstance(value, Mapping):
         return [word for dim, sizes in value.items() for word in ("--dim", f"{dim}={_sizes(sizes)}")]
+    if name == "cuda_options" and isinstance(value, Mapping):
+        return [word for option, text in value.items() for word in ("--cuda-option", f"{option}={text}")]
     flag = f"--{name.replace('_', '-')}"
     if name in NOT_OPTIONS or value is None or value is False:
         return []

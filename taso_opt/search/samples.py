@@ -85,7 +85,7 @@ def _checked(path: Path, arrays: Sample, inputs: Sequence[ModelInput]) -> Sample
             names = ", ".join(known) or "none"
             raise InvalidInputError(f"expected names of inputs ({names}) in {path}, found {name!r}")
         _check_sample(path, known[name], array)
-    return arrays
+    return {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in arrays.items()}
 
 
 def _check_sample(path: Path, wanted: ModelInput, array: Array) -> None:

@@ -49,3 +49,16 @@ def test_other_operators_that_nobody_has_cannot_be_compared(save, old, new):
     first, second = save("first.onnx", LIBRARY, CHAIN), save("second.onnx", MERGED.replace(old, new), ONE)
     with pytest.raises(UnsupportedError, match="expected the same node that gives"):
         compare_files(first, second, QUICK)
+
+
+def test_other_names_of_what_bodies_capture_make_no_other_operator(save):
+    head = '<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>'
+    mystery = "then_branch = t () => (float[64] a) { a = com.example.Mystery(CAPTURED) }"
+    branches = f"<{mystery}, else_branch = e () => (float[64] b) {{ b = Neg(CAPTURED) }}>"
+    text = head + f"g (float[64] x, bool c) => (float[64] z) {{ r = Relu(x)  z = If(c) {branches} }}"
+    first = save("first.onnx", text.replace("CAPTURED", "r"), {})
+    second = save("second.onnx", text.replace("CAPTURED", "s").replace("r = Relu(x)", "s = Relu(x)"), {})
+    assert compare_files(first, second, QUICK).agrees
+    other = save("other.onnx", text.replace("b = Neg", "b = Abs").replace("CAPTURED", "r"), {})
+    with pytest.raises(UnsupportedError, match="expected the same node that gives"):
+        compare_files(first, other, QUICK)

@@ -3,6 +3,7 @@
 import inspect
 import io
 import logging
+import math
 import re
 import subprocess
 import sys
@@ -165,6 +166,15 @@ def test_samples_may_be_arrays(chain):
         taso_opt.compare(chain, chain, inputs={"x": np.ones((2, 2), np.float32)}, rounds=3)
 
 
+def test_samples_of_inputs_with_names_that_numpy_uses_itself_are_taken(chain):
+    named = onnx.ModelProto()
+    named.CopyFrom(chain)
+    named.graph.input[0].name = "file"
+    for node in named.graph.node:
+        node.input[:] = ["file" if name == "x" else name for name in node.input]
+    assert taso_opt.compare(named, named, inputs={"file": np.ones((64, 512), np.float32)}, rounds=3).agrees
+
+
 def test_a_node_is_explained(chain):
     found = taso_opt.explain(chain, "last")
     assert (found.model, found.operator) == ("model in memory", "MatMul")
@@ -177,9 +187,14 @@ def test_a_node_is_explained(chain):
     [
         ({"device": "abacus"}, "expected a device among auto, cpu, cuda, found 'abacus'"),
         ({"device": "cpu", "cuda_options": {"use_tf32": "0"}}, "expected device cuda where options of its provider"),
-        ({"threads": -1}, "expected threads of at least 0, found -1"),
+        ({"threads": -1}, "expected threads from 0 to 1024, found -1"),
         ({"budget": 0}, "expected budget of at least 0.1, found 0"),
-        ({"alpha": 0.5}, "expected alpha of at least 1.0, found 0.5"),
+        ({"budget": math.nan}, "expected budget of at least 0.1, found nan"),
+        ({"budget": "5"}, "expected budget of at least 0.1, found '5'"),
+        ({"alpha": 0.5}, "expected alpha from 1.0 to 10.0, found 0.5"),
+        ({"alpha": 11.0}, "expected alpha from 1.0 to 10.0, found 11.0"),
+        ({"dims": {"n": []}}, "expected positive whole numbers for dim 'n', found []"),
+        ({"dims": {"n": 2.5}}, "expected positive whole numbers for dim 'n', found 2.5"),
         ({"fp_class": "E9"}, "expected an fp_class among E0, E1, E2, E3, E4, found 'E9'"),
         ({"dims": {"nowhere": 2}}, "expected the name of a dim of an input"),
         ({"output": "/nowhere/at/all.onnx"}, "expected a folder to write to"),

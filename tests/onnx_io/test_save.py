@@ -6,11 +6,11 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import TensorProto, numpy_helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.core.graph import Graph
 from taso_opt.errors import UsageError
-from taso_opt.onnx_io import check_output, copy_unchanged, inlined, read_model, save_atomically, write_model
+from taso_opt.onnx_io import check_data, check_output, copy_unchanged, inlined, read_model, save_atomically, write_model
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 TEXT = HEAD + "g (float[2,3] x) => (float[2,4] y) { a = MatMul(x, v)  b = MatMul(a, w)  c = Relu(b)  y = Relu(c) }"
@@ -166,6 +166,38 @@ def test_the_data_of_the_original_is_never_overwritten(external):
     with pytest.raises(UsageError, match=r"expected an output other than the data of the input, found .*weights.bin"):
         copy_unchanged(external.path, external.proto, data, force=True)
     assert data.read_bytes() == content
+
+
+def test_nor_where_the_result_needs_none_of_it(external):
+    data, folded = external.path.parent / "weights.bin", onnx.ModelProto()
+    folded.CopyFrom(external.proto)
+    del folded.graph.initializer[:]
+    with pytest.raises(UsageError, match=r"expected an output other than the data of the input, found .*weights.bin"):
+        save_atomically(folded, data, original=external.path, source=external.proto, force=True)
+    assert data.read_bytes()
+
+
+def test_what_stands_in_the_way_is_said_before_anything_is_written(external, tmp_path):
+    out = tmp_path / "out.onnx"
+    check_data(out, external.proto, external.path, force=False)
+    with pytest.raises(UsageError, match="expected an output other than the data of the input"):
+        check_data(external.path.parent / "weights.bin", external.proto, external.path, force=True)
+    for name in ("weights.bin", "out.onnx.data"):
+        (tmp_path / name).write_bytes(b"precious")
+        with pytest.raises(UsageError, match=rf"expected no file at .*{name}, found one \(--force replaces it\)"):
+            check_data(out, external.proto, external.path, force=False)
+        check_data(out, external.proto, external.path, force=True)
+        (tmp_path / name).unlink()
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1, TensorProto.FLOAT])
+def test_elements_of_less_than_a_byte_share_bytes_in_the_data_file_too(kind, tmp_path):
+    weight = helper.make_tensor("w", kind, [4096], np.arange(4096) % 7)
+    assert not weight.HasField("raw_data")
+    model = helper.make_model(helper.make_graph([], "g", [], [], [weight]))
+    save_atomically(model, tmp_path / "out.onnx", original=tmp_path / "in.onnx", inline_limit=1000)
+    (again,) = onnx.load(tmp_path / "out.onnx").graph.initializer
+    assert np.array_equal(numpy_helper.to_array(again), numpy_helper.to_array(weight))
 
 
 def test_a_data_file_in_the_way_is_kept_unless_forced(external, tmp_path):

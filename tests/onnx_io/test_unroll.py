@@ -75,6 +75,13 @@ def test_a_scan_becomes_its_turns_with_weights_shared_and_results_in_rows(tmp_pa
     same(model, result, drawn(x=(5, 2), z=(5, 2), h=2, b=2))
 
 
+def test_a_value_that_is_scanned_twice_is_taken_apart_twice(tmp_path):
+    stated = ", scan_input_directions = [0, 0], scan_output_axes = [0, 0]"
+    model = read(SCAN.replace("EXTRA", stated).replace("(h, x, z)", "(h, x, x)"), tmp_path)
+    _, result = written_out(model)
+    same(model, result, drawn(x=(5, 2), z=(5, 2), h=2, b=2))
+
+
 def test_results_that_nobody_asks_for_are_left_out(tmp_path):
     """ONNX Runtime does not load a Scan with such outputs."""
     whole = parser.parse_model(SCAN.replace("EXTRA", ""))
@@ -116,6 +123,7 @@ def test_names_of_turns_give_way_to_those_of_the_model(tmp_path):
         loop(BODY.replace("next = Identity(on)", "next = Not(on)")),  # as long as the body wants
         loop(BODY.replace("s = Add(k, r)", "z = RandomNormalLike(r)  s = Add(k, z)")),
         loop().replace("times = {4}", "times = {4000}"),
+        loop().replace("int64 times = {4}", "int64[2] times = {4, 4}"),  # the runtime takes it where it never runs
         loop().replace('"" : 17', '"" : 11'),
         SCAN.replace("EXTRA", ", scan_input_directions = [1, 0]"),
         SCAN.replace("EXTRA", "").replace("float[5, 2] x, float[5, 2] z", "float[N, 2] x, float[N, 2] z"),

@@ -341,6 +341,21 @@ def test_kept_nodes_stand_in_the_order_of_the_file(read):
     assert types_of(result) == ["Neg", "Abs", "Exp", "Relu", "Einsum"]
 
 
+def test_weights_that_only_notes_and_training_name_stay(read):
+    proto = parser.parse_model(TWO_PRODUCTS)
+    for name in ("scale", "step"):
+        proto.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.float32), name))
+    note = proto.graph.quantization_annotation.add(tensor_name="y")
+    note.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="scale")
+    training = proto.training_info.add()
+    training.update_binding.add(key="step", value="step")
+    training.algorithm.name = "a"
+    model = read(proto, PRODUCT_WEIGHTS)
+    result = write_model(model, sum_of_weights(model))
+    assert {"scale", "step"} <= {tensor.name for tensor in result.graph.initializer}
+    assert result.graph.quantization_annotation == model.proto.graph.quantization_annotation
+
+
 def test_notes_on_values_that_are_gone_go_too(read):
     proto = parser.parse_model(TWO_PRODUCTS)
     for name in ("a", "s"):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -9,7 +10,7 @@ from jsonschema import Draft202012Validator
 from sample_reports import SAMPLES, improved, mismatch
 from taso_opt.errors import UsageError
 from taso_opt.report import evidence, record
-from taso_opt.report.files import check_report_path, write_report
+from taso_opt.report.files import check_report_path, check_report_paths, write_report
 
 
 def test_the_schema_is_one(report_schema):
@@ -56,9 +57,27 @@ def test_a_page_is_written_too(tmp_path):
         ("report.pdf", "expected --report FILE.html or FILE.json, found 'report.pdf'"),
         ("none/report.html", "expected a folder for the report, found none at"),
         ("folder.json", "found a folder"),
+        (f"{'a' * 300}.html", "expected a report file that can be written, found .*: File name too long"),
     ],
 )
 def test_a_place_where_no_report_can_be_is_refused(name, wording, tmp_path):
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(UsageError, match=wording):
         check_report_path(tmp_path / name)
+
+
+def test_a_folder_that_takes_no_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(UsageError, match="expected a report file that can be written, found"):
+        check_report_path(tmp_path / "report.html")
+
+
+def test_no_report_takes_the_place_of_another_file_of_the_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    reports = [Path("a.json"), tmp_path / "b.html"]
+    check_report_paths(reports, (Path("model.onnx"), None))
+    for taken in ((tmp_path / "a.json",), (None, Path("b.html"))):
+        with pytest.raises(UsageError, match="expected a report in a file of its own, found .*, which is used already"):
+            check_report_paths(reports, taken)
+    with pytest.raises(UsageError, match="found a.json, which is used already"):
+        check_report_paths([tmp_path / "a.json", Path("a.json")])

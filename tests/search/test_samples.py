@@ -35,6 +35,12 @@ def test_a_folder_of_arrays_is_one_set_by_the_names_of_the_files(tmp_path):
     assert sorted(sample) == ["k", "x"]
 
 
+def test_arrays_of_the_other_byte_order_keep_their_numbers(tmp_path):
+    np.savez(tmp_path / "s.npz", x=(X * 3).astype(X.dtype.newbyteorder()))
+    (sample,) = read_samples(tmp_path / "s.npz", INPUTS)
+    assert sample["x"].dtype.isnative and np.array_equal(np.frombuffer(sample["x"].tobytes(), np.float32), [3] * 12)
+
+
 def test_complete_samples_are_the_whole_check_and_others_are_filled_up_at_random(tmp_path):
     assert len(sample_feeds(INPUTS, [], 0)) == 3
     assert [feed["k"][0] for feed in sample_feeds(INPUTS, [{"x": X, "k": K}, {"x": X, "k": K + 1}], 0)] == [5, 6]
