@@ -4,7 +4,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
 from taso_opt.spec.joining import halves
-from taso_opt.spec.shapes import check_pooling_pads, pooling_conditions, window_outputs
+from taso_opt.spec.shapes import check_flag, check_pooling_pads, pooling_conditions, window_outputs
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, AROUND, WindowShares, padded, read_windows
 
 SQUARE = tuple(
@@ -30,6 +30,7 @@ def infer(x, kernel, strides, pads, count_include_pad):
     if x.rank != len(kernel) + 2:
         raise TypeMismatch(f"expected an image of rank {len(kernel) + 2} for AveragePool, found {x}")
     check_pooling_pads(kernel, pads)
+    check_flag("count_include_pad", count_include_pad)
     spatial = window_outputs(x.shape[2:], kernel, strides, pads, (1,) * len(kernel))
     return TensorType(x.dtype, (*x.shape[:2], *spatial))
 

@@ -32,6 +32,7 @@ from taso_opt.spec.recurrent import (
     without_row,
     write_one_state,
 )
+from taso_opt.spec.shapes import check_flag
 from taso_opt.spec.transcendental import SIGMOID, TANH
 
 GATES = 3
@@ -40,6 +41,7 @@ ALL, LAST = range(ONE_STATE)
 
 
 def infer(x, w, r, b, h, linear_before_reset):
+    check_flag("linear_before_reset", linear_before_reset)
     return infer_recurrent(GATES, x, w, r, b, h)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from taso_opt.cli.output import echo_lines
+from taso_opt.core.printable import printable
 from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -114,11 +115,12 @@ def _axioms(as_json: bool) -> int:
 
 
 def _check_text(result: CheckResult) -> str:
-    lines = [f"{_place(failure)}: {failure.problem}" for failure in result.failures]
+    lines = [printable(f"{_place(failure)}: {failure.problem}") for failure in result.failures]
     if result.followed:
         lines.append(f"{result.followed} proofs followed step by step, {result.rules - result.followed} made again")
     failed = len({failure.line for failure in result.failures if failure.line})
-    return "\n".join([*lines, f"{result.rules} rules checked, {failed} failed"])
+    whole = ", and the library as a whole" if any(not failure.line for failure in result.failures) else ""
+    return "\n".join([*lines, f"{result.rules} rules checked, {failed} failed{whole}"])
 
 
 def _place(failure: Failure) -> str:

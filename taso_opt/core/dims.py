@@ -185,6 +185,11 @@ def _bound(name: str, values: Mapping[str, int]) -> int | None:
     return dividend // divisor if isinstance(dividend, int) and isinstance(divisor, int) and divisor else None
 
 
+def quotient_parts(name: str) -> tuple[Dim, Dim] | None:
+    """Dividend and divisor of a symbol that stands for a quotient formed in this process; None for any other."""
+    return _QUOTIENTS.get(name)
+
+
 def open_symbols(dim: Dim, values: Mapping[str, int]) -> Iterator[str]:
     """The symbols that `bind` lacks a value of, those in quotients in place of the quotients."""
     for name in dim.symbols() if isinstance(dim, Size) else ():

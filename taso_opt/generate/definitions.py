@@ -13,6 +13,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, Var, operator_count, postorder
 from taso_opt.core.types import REAL, TensorType
+from taso_opt.generate.passing import operators_of
 from taso_opt.generate.scalars import of_any_shape
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
@@ -47,14 +48,14 @@ def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalar
     Of an operator that has several definitions, the nearest wordings of each give equations with all others as well: a
     model whose version of ONNX lacks the operator has only these, and the runtime knows some of them.
     """
-    found = {format_rule(rule): rule for rule in _equations(library, scalars) if _operators(rule) <= operators}
+    found = {format_rule(rule): rule for rule in _equations(library, scalars) if operators_of(rule) <= operators}
     return tuple(found[text] for text in sorted(found))
 
 
 def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
     builder = library.builder()
     said: dict[tuple[Term, ...], list[list[Term]]] = defaultdict(list)
-    rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if _operators(rule) <= ARITHMETIC)))
+    rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if operators_of(rule) <= ARITHMETIC)))
     for axiom in library.definitions.values():
         for instance in axiom.instances(builder):
             if len(instance.left) > 1:
@@ -134,7 +135,3 @@ def _multiplies_by_one(term: Term) -> bool:
     """Whether nobody would say it so."""
     products = (part for part in postorder((term,)) if isinstance(part, Apply) and part.operator == "Mul")
     return any(literal_value(factor) == 1 for product in products for factor in product.args)
-
-
-def _operators(rule: Rule) -> set[str]:
-    return {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}

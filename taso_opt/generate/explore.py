@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from taso_opt.core.quotients import parse_size
 from taso_opt.core.rule import Rule
 from taso_opt.generate.enumerate import Effort, TooLarge, enumerate_terms
 from taso_opt.generate.level import Batch, Level, Range, evaluate
 from taso_opt.generate.moves import Shard
-from taso_opt.generate.quotients import parse_size
 from taso_opt.generate.reduce import reduced
 from taso_opt.generate.settings import PoolStats
 from taso_opt.generate.sketch import rule_of, shape_of

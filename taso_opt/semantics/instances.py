@@ -32,13 +32,19 @@ class Symbols:
 def symbols_of(roots: Iterable[Term]) -> Symbols:
     """Every size symbol in the types of variables and in attributes, in order of first occurrence."""
     sizes: dict[str, None] = {}
-    parameters: dict[str, None] = {}
     for term in postorder(roots):
         if isinstance(term, Var | Const):
             _collect(term.type.shape, sizes)
-        elif isinstance(term, Apply):
-            _collect(tuple(value for _, value in term.attributes), parameters)
-    return Symbols(tuple(sizes), tuple(name for name in parameters if name not in sizes))
+    return Symbols(tuple(sizes), tuple(name for name in symbols_in_attributes(roots) if name not in sizes))
+
+
+def symbols_in_attributes(roots: Iterable[Term]) -> tuple[str, ...]:
+    """Every size symbol in attributes, in order of first occurrence."""
+    found: dict[str, None] = {}
+    for term in postorder(roots):
+        if isinstance(term, Apply):
+            _collect(tuple(value for _, value in term.attributes), found)
+    return tuple(found)
 
 
 def random_instances(

@@ -105,12 +105,6 @@ def halves(op: Builder, x: Term, axis: int) -> tuple[Term, Term]:
     return items(op.Split(x, axis=axis, sizes=(symbol("n"), symbol("p"))))
 
 
-def equal_halves(op: Builder, x: Term, axis: int) -> tuple[Term, Term]:
-    """Both parts of a split in the middle."""
-    half = op.type(x).shape[axis] // 2
-    return items(op.Split(x, axis=axis, sizes=(half, half)))
-
-
 def scheme_of(sizes: Mapping[int, str]) -> str:
     """The scheme of the smallest rank that has these sizes at these axes, counted from the end, and any batch."""
     depth = -min(sizes)

@@ -22,10 +22,13 @@ T = TypeVar("T")
 SPECS_PACKAGE = "taso_opt.data.specs"
 SHARED_MODULES = (
     "elementwise",
+    "enlarging",
+    "interpolation",
     "joining",
     "piecewise",
     "recurrent",
     "reductions",
+    "resampling",
     "shapes",
     "transcendental",
     "windows",

@@ -45,7 +45,7 @@ def reduction(
     """
 
     def infer(x: TensorType, axes: Sequence[int]) -> TensorType:
-        if any(not -x.rank <= axis < 0 or is_star(x.shape[axis]) for axis in axes):
+        if len(set(axes)) < len(axes) or any(not -x.rank <= axis < 0 or is_star(x.shape[axis]) for axis in axes):
             raise TypeMismatch(f"expected axes {list(axes)} of a tensor for {name}, found {x}")
         return TensorType(x.dtype, kept_shape(x.shape, axes))
 

@@ -182,6 +182,9 @@ def _record(line: str, number: int, path: Path | None) -> Record:
             raise RuleError(f"expected a {kind.__name__} in {name}, found {value[name]!r} {_place(path, number)}")
     if not all(isinstance(name, str) for name in value["axioms"]):
         raise RuleError(f"expected names of axioms, found {value['axioms']!r} {_place(path, number)}")
+    for text in (*(value[name] for name, kind in FIELDS.items() if kind is str), *value["axioms"]):
+        if not text.isprintable():
+            raise RuleError(f"expected text that can be shown, found {text[:60]!a} {_place(path, number)}")
     return _checked(value, number, path)
 
 

@@ -70,6 +70,12 @@ def is_number(x: TensorType) -> bool:
     return x.shape in ((), (1,))
 
 
+def check_flag(name: str, value: object) -> None:
+    """Check that an attribute says yes or no."""
+    if value not in (0, 1):
+        raise TypeMismatch(f"expected 0 or 1 as {name}, found {value}")
+
+
 def check_rank(what: str, x: TensorType, rank: int) -> None:
     """Check that a tensor has exactly this rank."""
     if x.rank != rank:

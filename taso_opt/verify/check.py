@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +14,10 @@ from taso_opt.spec.rule_file import Record, library_bytes, proof_bytes, read_rec
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.checker.proofs import check_proofs
 from taso_opt.verify.crew import Crew
-from taso_opt.verify.definitions import ENGINE as BY_MEANINGS
 from taso_opt.verify.explain import statements
 from taso_opt.verify.index_functions.axioms import prove_axioms
 from taso_opt.verify.pipeline import Progress, examine_all, silent
+from taso_opt.verify.scalar_rules import rests_on_meanings
 from taso_opt.verify.trust import compare_with_specs
 from taso_opt.verify.verdict import Contradiction, Proved, Refuted, Unknown, Verdict
 from taso_opt.verify.witness import Witness
@@ -145,6 +146,8 @@ def _form_problems(record: Record, rule: Rule, library: SpecLibrary) -> list[str
     unknown = [name for name in record.certificate.axioms if not statements(library, name)]
     if unknown:
         problems.append(f"its certificate names axioms that the specs do not have: {', '.join(unknown)}")
+    elif record.certificate.axioms and rests_on_meanings(library.builder(), rule):
+        problems.append("its certificate names axioms, of which none speaks of its operators")
     return problems
 
 
@@ -166,8 +169,13 @@ def _verdict_problem(record: Record, verdict: Verdict) -> str | None:
             return f"its proof is lost: {reason}"
         case Proved(from_recorded=False):
             return "its certificate was changed: the recorded axioms do not prove it, others do"
-        case Proved(engine=found) if (found == BY_MEANINGS) != (record.certificate.engine == BY_MEANINGS):
+        case Proved(engine=found) if _kind(found) != _kind(record.certificate.engine):
             return f"its certificate was changed: it is proved by {found}, not by {record.certificate.engine}"
         case Proved(fp_class=found) if found != record.fp_class:
             return f"its floating-point class was changed: expected {found}, found {record.fp_class}"
     return None
+
+
+def _kind(engine: str) -> str:
+    """What found a proof, whatever its version: another one may find it again."""
+    return re.sub(r"^z3 [^,]*", "z3", engine)

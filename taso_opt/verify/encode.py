@@ -18,9 +18,9 @@ from typing import Any
 import z3
 
 from taso_opt.core.dims import Dim, Size, divide, symbol
+from taso_opt.core.quotients import QUOTIENT
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.spec.builder import Builder
-from taso_opt.verify.quotients import QUOTIENT
 from taso_opt.verify.sizes import plain_symbols, write_dim
 
 z3.set_param("rewriter.sort_sums", True)  # so that n+p and p+n are one term

@@ -11,7 +11,7 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import ENGINE as DEFINITION_ENGINE
 from taso_opt.verify.definitions import prove_definition
-from taso_opt.verify.floating import floating_point_class, scalar_class
+from taso_opt.verify.floating import definition_class, floating_point_class, scalar_class
 from taso_opt.verify.infer import inferred
 from taso_opt.verify.prove import ENGINE, Prover
 from taso_opt.verify.refute import refute, refute_in_numbers
@@ -59,10 +59,27 @@ def examine(
         return Unknown(f"it cannot be evaluated: {error}")
     if changed is not None and not isinstance(evaluated, Counterexample):
         return Unknown(changed)
+    try:
+        return _proved(builder, prover, rule, axioms, proved, evaluated)
+    except FAILURES as error:
+        return Unknown(f"it cannot be put into numbers: {error}")
+
+
+def _proved(
+    builder: Builder,
+    prover: Prover,
+    rule: Rule,
+    axioms: Collection[str] | None,
+    proved: bool,
+    evaluated: Counterexample | int,
+) -> Verdict:
+    """The verdict on an equation, `evaluated` at so many instances or refuted by one."""
     if is_scalar(builder, rule):
-        return _judged(rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE, scalar_class(builder, rule))
+        fp_class = scalar_class(builder, rule)
+        return _judged(rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE, fp_class)
     if is_definitional(builder, rule):
-        return _judged(rule, prove_definition(builder, rule), evaluated, DEFINITION_ENGINE)
+        fp_class = definition_class(builder, rule)
+        return _judged(rule, prove_definition(builder, rule), evaluated, DEFINITION_ENGINE, fp_class)
     found = _proof(builder, prover, rule, axioms, proved)
     if isinstance(evaluated, Counterexample):
         if isinstance(found, _Proof):
@@ -105,9 +122,7 @@ def _refuted(builder: Builder, rule: Rule, found: Counterexample) -> Verdict:
     return Unknown(f"it holds for the numbers tried, but not with functions such as Relu left open: {found}")
 
 
-def _judged(
-    rule: Rule, reason: str | None, evaluated: Counterexample | int, engine: str, fp_class: FpClass = FpClass.E3
-) -> Verdict:
+def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, engine: str, fp_class: FpClass) -> Verdict:
     """The verdict on an equation that is proved from the meanings of its operators, not from axioms, if at all."""
     if isinstance(evaluated, Counterexample):
         if reason is None:

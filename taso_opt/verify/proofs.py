@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from taso_opt.core.quotients import QUOTIENT
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.core.types import TensorType
@@ -19,7 +20,6 @@ from taso_opt.verify.chains import Chain, ChainSearch
 from taso_opt.verify.checker.proofs import digest
 from taso_opt.verify.explain import statements
 from taso_opt.verify.instances import Step
-from taso_opt.verify.quotients import QUOTIENT
 from taso_opt.verify.witness import Witness, make_witness
 
 

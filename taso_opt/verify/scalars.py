@@ -15,7 +15,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var, variables
 from taso_opt.semantics.evaluate import evaluate
 from taso_opt.semantics.exponentials import Exponentials
-from taso_opt.semantics.instances import instantiate, symbols_of
+from taso_opt.semantics.instances import instantiate, symbols_in_attributes, symbols_of
 from taso_opt.semantics.reals import OrderedReals
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, Operator
@@ -29,9 +29,10 @@ ENGINE = f"z3 {z3.get_version_string()}, reals"
 def prove_scalars(builder: Builder, rule: Rule) -> str | None:
     """None when both sides are equal for all real numbers, else why no proof was found."""
     roots = (*rule.source, *rule.target)
-    symbols = symbols_of(roots)
+    if symbols_in_attributes(roots):
+        return "a symbol in an attribute of a function of numbers could be any number"
     # Literal sizes could tell elements apart only through shapes, and those have been inferred to be equal.
-    one_element = dict.fromkeys(symbols.sizes, ()) | dict.fromkeys(symbols.parameters, ())
+    one_element = dict.fromkeys(symbols_of(roots).sizes, ())
     numbers = instantiate(builder, roots, one_element, "float64")
     why = _why_unequal(builder, rule, numbers, OrderedReals())
     return None if why is None or _why_unequal(builder, rule, numbers, Exponentials()) is None else why

@@ -8,7 +8,7 @@ from typing import Any
 import z3
 
 from taso_opt.core.dims import Dim, Size
-from taso_opt.verify.quotients import QUOTIENT, quotient
+from taso_opt.core.quotients import QUOTIENT, quotient
 
 
 def write_dim(dim: Dim, write_symbol: Callable[[str], Any]) -> Any:

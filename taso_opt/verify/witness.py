@@ -73,6 +73,9 @@ def _without(builder: Builder, rule: Rule, sizes: Sizes) -> Iterator[tuple[tuple
 
 def replay(builder: Builder, rule: Rule, witness: Witness) -> str | None:
     """None when both sides still give the recorded values, and differ without each condition; else what is wrong."""
+    symbols = symbols_of((*rule.source, *rule.target))
+    if set(dict(witness.sizes)) != {*symbols.sizes, *symbols.parameters}:
+        return "its witness is for other sizes"
     try:
         values = _values(builder, rule, dict(witness.sizes))
     except TypeMismatch as error:

@@ -68,7 +68,7 @@ def test_a_library_is_written_checked_and_shown_and_an_altered_one_fails(run, tm
     code, out, _ = run("verify", library, "--check", "--jobs", 1)
     assert code == 1
     assert f"rule {identity} in line 1: it is false: " in out
-    assert out.splitlines()[-1] == "1 rules checked, 1 failed"
+    assert out.splitlines()[-1] == "1 rules checked, 1 failed, and the library as a whole"
 
 
 def test_a_library_is_added_to_and_what_follows_from_it_is_left_out(run, tmp_path):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taso_opt.core.dims import Size, bind, divide, open_symbols, parse_dim, symbol
+from taso_opt.core.quotients import parse_size, quotient
 
 NAMES = ("m", "n", "k")
 sizes = st.recursive(
@@ -68,3 +69,15 @@ def test_terms_that_cancel_leave_a_number():
 def test_malformed_sizes_are_refused(text):
     with pytest.raises(ValueError, match="expected"):
         parse_dim(text)
+
+
+@pytest.mark.parametrize("text", ["n", "floor((n+1)/(2))", "2*floor((h)/(w))+3", "floor((floor((n)/(2))+1)/(2))", "*b"])
+def test_sizes_with_quotients_are_read_back(text):
+    assert str(parse_size(text)) == text
+
+
+def test_the_parts_of_a_quotient_are_those_that_it_was_made_of():
+    made = divide(symbol("n") + 1, symbol("k"))
+    for name in (str(made), "floor((nowhere_else+1)/(k))"):
+        dividend, divisor = quotient(name)
+        assert f"floor(({dividend})/({divisor}))" == name

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
+from taso_opt.core.quotients import parse_size
 from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.generate import GenerateSettings, generate
 from taso_opt.generate.checkpoint import FILE
 from taso_opt.generate.families import POOLS
 from taso_opt.generate.pipeline import jobs_of, memory_share
-from taso_opt.generate.quotients import parse_size
 from taso_opt.spec.text import format_rule
 
 GIB = 1 << 30

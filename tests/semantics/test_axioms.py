@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from symbolic import SymbolicArrays, equal
 from taso_opt.core.term import Apply, Var, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_instances, symbols_of
-from taso_opt.semantics.symbolic import SymbolicArrays, equal
 from taso_opt.spec import load_specs
 
 LIBRARY = load_specs()

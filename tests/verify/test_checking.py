@@ -6,10 +6,11 @@ import pytest
 from taso_opt.core.rule import Certificate, FpClass
 from taso_opt.errors import RuleError
 from taso_opt.spec.rule_file import read_rules, rule_id, write_rules
-from taso_opt.spec.text import parse_rule
+from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.check import check_library
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.pipeline import build_library, examine_all
+from taso_opt.verify.scalars import ENGINE as SCALARS
 from taso_opt.verify.worker import Examine
 
 CONV = "dilations=(1, 1), group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
@@ -99,6 +100,7 @@ def test_altered_certificates_are_named(library, tmp_path, lines):
         {**lines["rows"], "axioms": ["no_such_axiom"]},
         {**lines["scalar"], "fp_class": FpClass.E0.value},
         {**lines["repeated"], "specs": "0" * 32},
+        {**lines["merged"], "engine": "believe me"},
     ]
     failures = checked(library, tmp_path, bad).failures
     problems = [failure.problem for failure in failures]
@@ -106,7 +108,19 @@ def test_altered_certificates_are_named(library, tmp_path, lines):
     assert "its certificate names axioms that the specs do not have: no_such_axiom" in problems
     assert "its floating-point class was changed: expected E2, found E0" in problems
     assert any("it was proved from other specs" in problem for problem in problems)
-    assert {failure.line for failure in failures} == {1, 2, 3, 4}
+    assert any("it is proved by z3" in problem and "not by believe me" in problem for problem in problems)
+    assert {failure.line for failure in failures} == {1, 2, 3, 4, 5}
+
+
+def test_a_rule_that_rests_on_meanings_names_no_axiom(library, tmp_path):
+    text = "Relu(x) = Max(0, x) where x[*a]"
+    fields = {"fp_class": "E3", "axioms": ["relu_is_idempotent"], "engine": SCALARS, "specs": library.digest}
+    text = format_rule(parse_rule(text, library.builder()))
+    (failure,) = checked(library, tmp_path, [{"id": rule_id(text), "rule": text, **fields}]).failures
+    assert failure.problem == "its certificate names axioms, of which none speaks of its operators"
+    assert not checked(library, tmp_path, [{"id": rule_id(text), "rule": text, **fields, "axioms": []}]).failures
+    other = {**fields, "axioms": [], "engine": "z3 1.2.3, reals"}  # found by another version
+    assert not checked(library, tmp_path, [{"id": rule_id(text), "rule": text, **other}]).failures
 
 
 def test_the_operands_of_a_sum_in_another_order_are_a_changed_text(library, tmp_path, lines):
@@ -121,6 +135,10 @@ def test_a_repeated_rule_is_named_and_a_line_that_is_no_record_is_refused(librar
     assert (failure.line, failure.problem) == (2, "a second rule of the same id")
     with pytest.raises(RuleError, match=r"expected the fields .* in line 1 of library\.jsonl"):
         checked(library, tmp_path, [{"id": "x"}])
+    for name in ("id", "specs", "engine"):
+        for text in ("\ud800", "\x1b[31mred"):
+            with pytest.raises(RuleError, match="expected text that can be shown, found"):
+                checked(library, tmp_path, [{**lines["repeated"], name: text}])
 
 
 def test_a_library_is_built_from_proved_equations_only_and_reads_back(library, tmp_path):

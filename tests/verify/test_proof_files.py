@@ -249,6 +249,28 @@ def test_a_type_that_the_specs_do_not_give_is_noticed(copy, library):
     assert problems[0].startswith("the proofs state that MatMul of")
 
 
+def test_a_line_is_about_one_thing(copy, library):
+    """What one reader takes for an axiom must not be a type for another."""
+    proofs = records(proofs_path(copy))
+    axiom, kind = (next(line for line in proofs if name in line) for name in ("axiom", "operator"))
+    for added in ({**axiom, **kind}, {**kind, "note": 1}, {"note": 1}):
+        data = "".join(json.dumps(line) + "\n" for line in (*proofs, added)).encode()
+        told = compare_with_specs(data, library).problems
+        assert any("the proofs have a line that is none of a proof file" in problem for problem in told)
+    seal(copy, records(copy), [*proofs, {**axiom, **kind}])
+    findings = check_proofs(copy.read_bytes(), proofs_path(copy).read_bytes(), spec_sources())
+    assert not findings.followed and "expected a line about one of axiom, operator, rule" in findings.problems[0][1]
+
+
+@pytest.mark.parametrize("size", ["h,1", "h ", "1+h", "2 * h", "h*2", "floor((2*h)/(2))"])
+def test_sizes_can_be_read_in_one_way_only(copy, library, size):
+    line = {"operator": "Transpose", "attributes": {"perm": "(-1, -2)"}, "operands": [f"n, {size}"]}
+    proofs = [*records(proofs_path(copy)), {**line, "results": [f"{size}, n"]}]
+    data = "".join(json.dumps(one) + "\n" for one in proofs).encode()
+    (problem,) = compare_with_specs(data, library).problems
+    assert problem.startswith("expected the lines of a proof file, found ValueError")
+
+
 def test_an_operator_that_is_said_to_commute_is_noticed(copy, library):
     proofs = records(proofs_path(copy))
     proofs[0]["commutative"].append("MatMul")
@@ -277,6 +299,14 @@ def test_a_witness_notices_a_meaning_that_changed_on_both_sides_alike(copy, libr
     changed = {**library.operators, "MatMul": replace(product, evaluate=doubled)}
     other = replace(library, operators=MappingProxyType(changed)).builder()
     assert replay(other, rule, witness).startswith("its witness gives other values")
+
+
+def test_a_witness_of_other_sizes_is_none(copy, library):
+    rule = next(iter(read_rules(copy, library.builder())))
+    (entry,) = [line for line in records(proofs_path(copy)) if line.get("rule") == rule.name]
+    witness = read_witness(entry["witness"])
+    for sizes in (witness.sizes[1:], (*witness.sizes, ("extra", 2))):
+        assert replay(library.builder(), rule, replace(witness, sizes=sizes)) == "its witness is for other sizes"
 
 
 @pytest.mark.parametrize("name", ["Max", "Min"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from taso_opt.errors import RuleError
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from taso_opt.verify.examine import examine
@@ -95,9 +96,12 @@ def test_exponentials_of_sums_are_products_and_those_of_logarithms_what_these_ar
         "Log(Sigmoid(x)) = Neg(Softplus(Neg(x))) where x[*a]",
         "Log(Exp(x)) = x where x[*a]",
         "Tanh(x) = Div(Sub(Exp(x), Exp(Neg(x))), Add(Exp(x), Exp(Neg(x)))) where x[*a]",
+        "Mul(x, 0) = Div(0, x) where x[*a]",  # NaN where x is 0
+        "Sub(Add(x, Div(1, y)), Div(1, y)) = x where x[*a], y[*a]",
+        "ReduceSum(Sub(Add(x, Log(y)), Log(y)); axes=(-1,)) = ReduceSum(x; axes=(-1,)) where x[*b, m], y[*b, m]",
     ],
 )
-def test_what_overflows_on_one_side_alone_is_of_the_loosest_class(prover, text):
+def test_what_overflows_or_is_not_defined_on_one_side_alone_is_of_the_loosest_class(prover, text):
     verdict = examine(LIBRARY, prover, rule(text))
     assert isinstance(verdict, Proved) and verdict.fp_class == "E4", verdict
 
@@ -145,3 +149,31 @@ def test_operands_change_places_where_that_is_declared_and_only_there():
     assert prove_scalars_commute(LIBRARY.operators["Min"]) is None
     assert prove_scalars_commute(LIBRARY.operators["PRelu"]) is not None
     assert prove_scalars_commute(LIBRARY.operators["Div"]) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Min(Clip(x; high=(a, 1), low=(0, 1)), 3) = Clip(x; high=(a, 1), low=(0, 1)) where x[*any_x]",  # false for 4
+        "LeakyRelu(x; alpha=(a, 1)) = x where x[*any_x]",
+        "Celu(x; alpha=(a, 1)) = Elu(x; alpha=(a, 1)) where x[*b]",
+        "Mul(x, x) = Pow(x; exponent=(a, 1)) where x[*any_x]",
+        "Clip(x; high=(n, 1), low=(0, 1)) = Clip(x; high=(1, 1), low=(0, 1)) where x[n]",
+    ],
+)
+def test_nothing_is_proved_for_numbers_that_an_attribute_leaves_open(prover, text):
+    assert prove_scalars(LIBRARY.builder(), rule(text)) is not None
+    assert not isinstance(examine(LIBRARY, prover, rule(text)), Proved)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AveragePool(x; count_include_pad=a, kernel=(3, 3), pads=(1, 1, 1, 1), strides=(1, 1)) = x where x[n, c, h, w]",
+        "GRU(x, w, r, b, h; linear_before_reset=a)[1] = h where x[t, n, i], w[1, 3*m, i], r[1, 3*m, m], b[1, 6*m],"
+        " h[1, n, m]",
+    ],
+)
+def test_what_says_yes_or_no_is_no_size(text):
+    with pytest.raises(RuleError, match=r"expected 0 or 1 as \w+, found a"):
+        rule(text)

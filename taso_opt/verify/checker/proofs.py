@@ -32,6 +32,9 @@ from taso_opt.verify.checker.terms import (
 )
 
 MAX_OPERATORS = 2_000
+KINDS = ("axiom", "operator", "rule")
+"""What a line behind the header is about: one of these."""
+
 MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 _CONDITION = re.compile(r"(?P<name>[A-Za-z_]\w*) (>= 0|> 0|<= 0|<= 1|>= 1)|0 <= (?P<between>[A-Za-z_]\w*) <= 1")
 Shape = tuple[Value, ...]
@@ -162,6 +165,9 @@ def _seal_problems(header: Mapping[str, Any], library: bytes, proofs: bytes, spe
 def _read(proofs: bytes) -> tuple[dict[str, Any], _Book, list[dict[str, Any]]]:
     header, *rest = [json.loads(line) for line in proofs.split(b"\n") if line.strip()]
     commutative = frozenset(header["commutative"])
+    for value in rest:
+        if sum(kind in value for kind in KINDS) != 1:
+            raise ValueError(f"expected a line about one of {', '.join(KINDS)}, found {str(value)[:60]}")
     axioms = {value["axiom"]: value["statements"] for value in rest if "axiom" in value}
     types = dict(_read_type(value, commutative) for value in rest if "operator" in value)
     entries = [value for value in rest if "rule" in value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from taso_opt.core.dims import Dim, Monomial, Size, divide, substitute, symbol
-from taso_opt.verify.quotients import QUOTIENT, quotient
+from taso_opt.core.quotients import QUOTIENT, quotient
 from taso_opt.verify.sizes import plain_symbols
 
 Terms = tuple[tuple[Monomial, int], ...]
