@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, running, silent
-from taso_opt.api.settings import CompareSettings, require_sound
+from taso_opt.api.settings import CompareSettings
 from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples
 from taso_opt.api.summary import measured_latency, measured_speedup
 from taso_opt.core.scratch import scratch_folder
@@ -43,7 +43,6 @@ def compare_files(
     Raises InvalidInputError for a model that cannot be read, UnsupportedError when the runtime cannot run here.
     """
     chosen, tell = settings or CompareSettings(), progress or silent
-    require_sound(chosen)
     require_runtime(chosen.runtime)
     tell("reading the models")
     reference, samples = read_with_samples(Path(first), chosen.dims, chosen.inputs)

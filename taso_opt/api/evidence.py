@@ -19,6 +19,8 @@ from taso_opt.search.plan import Plan
 MOST_DRAWN = 60
 MOST_DRAWN_OF_A_RULE = 4
 MOST_NAMES = 8
+MOST_WORK = 1_000_000
+"""Terms that are looked at to find what single steps gain; of many steps in a large model the last ones do not tell."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
     names = Names(model)
     drawn: Counter[str] = Counter()
     found = []
+    gains = _Gains(cost)
     for number, step in enumerate(steps, start=1):
         names.follow(step)
         before, after = (tuple(pair[side] for pair in step.replacements) for side in (0, 1))
@@ -46,17 +49,26 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
         drawn[rule] += wanted
         drawings = draw_change(before, after, names.name, model.builder.types) if wanted else (None, None)
         replaced = tuple(dict.fromkeys(names.node(term) for term in sorted(before, key=names.rank)))[:MOST_NAMES]
-        gain = _gain(cost, before, after)
+        gain = gains(before, after)
         position = max(names.share(term) for term in before)
         found.append(Place(number, rule, replaced, len(before), position, gain, *drawings))
     return tuple(found)
 
 
-def _gain(cost: CostModel, before: Sequence[Term], after: Sequence[Term]) -> float | None:
-    """How many milliseconds the change alone is predicted to save; None when a part of it was never measured."""
-    common = frozenset(postorder(before)) & frozenset(postorder(after))
-    old, new = (_seconds(cost, cost.kernels(side, common)) for side in (before, after))
-    return None if old is None or new is None else (old - new) * 1e3
+class _Gains:
+    """What steps are predicted to gain alone, as long as that is not too much work."""
+
+    def __init__(self, cost: CostModel) -> None:
+        self._cost, self._work = cost, 0
+
+    def __call__(self, before: Sequence[Term], after: Sequence[Term]) -> float | None:
+        """How many milliseconds a change saves; None when a part of it was never measured, or after too much work."""
+        if self._work > MOST_WORK:
+            return None
+        below, made = (frozenset(postorder(side)) for side in (before, after))
+        self._work += len(below) + len(made)
+        old, new = (_seconds(self._cost, self._cost.kernels(side, below & made)) for side in (before, after))
+        return None if old is None or new is None else (old - new) * 1e3
 
 
 def _seconds(cost: CostModel, units: Collection[Unit]) -> float | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from taso_opt.api.names import Names
 from taso_opt.api.session import Progress, require_loadable, running, silent
-from taso_opt.api.settings import OptimizeSettings, require_sound
+from taso_opt.api.settings import OptimizeSettings
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.cost import CostModel, CostTable, Measurer
@@ -50,7 +50,6 @@ def explain_node(
     a node that it does not have, UnsupportedError when the runtime cannot run here.
     """
     chosen, tell = settings or OptimizeSettings(), progress or silent
-    require_sound(chosen)
     require_runtime(chosen.runtime)
     tell("reading the model")
     read = read_model(Path(model), load_specs(), chosen.bindings[0])

@@ -18,7 +18,7 @@ from taso_opt.api.explanation import explain_node
 from taso_opt.api.optimization import optimize_file
 from taso_opt.api.result import Result
 from taso_opt.api.session import Progress
-from taso_opt.api.settings import CompareSettings, OptimizeSettings, Sizes
+from taso_opt.api.settings import CompareSettings, OptimizeSettings, Sizes, require_sound
 from taso_opt.core.rule import FpClass
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import UsageError
@@ -89,6 +89,7 @@ def optimize(
     with _Workplace() as place:
         target = place.folder / "result.onnx" if output is None else Path(output)
         settings = replace(settings, output=target, inputs=place.samples(inputs))
+        require_sound(settings)
         return _optimized(place, model, settings, output, progress or _log)
 
 
@@ -114,9 +115,10 @@ def compare(
     whether they agree.
     """
     with _Workplace() as place:
-        paths = place.path(first), place.path(second)
         settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed, runtime)
         settings = replace(settings, cuda_options=dict(cuda_options or {}))
+        require_sound(settings)
+        paths = place.path(first), place.path(second)
         found = compare_files(*paths, settings, progress or _log)
     return replace(found, first=_name(first), second=_name(second))
 
@@ -150,6 +152,7 @@ def explain(
             fp_class=_class(fp_class),
             dims=dict(dims or {}),
         )
+        require_sound(settings)
         found = explain_node(place.path(model), node, settings, progress or _log)
     return replace(found, model=_name(model))
 

@@ -26,7 +26,7 @@ from taso_opt.api.session import (
     usable_rules,
     versions,
 )
-from taso_opt.api.settings import OptimizeSettings, goal_of, require_sound, usual_budget
+from taso_opt.api.settings import OptimizeSettings, goal_of, usual_budget
 from taso_opt.api.sizes import as_it_runs, assumption, read_with_samples
 from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.tidying import with_tidied_model
@@ -35,6 +35,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
+    Model,
     ModelProto,
     bytes_added,
     check_data,
@@ -54,6 +55,7 @@ from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.clock import Clock
 from taso_opt.search.finals import FailedCheck
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
+from taso_opt.search.samples import Sample
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import Builder
 
@@ -86,17 +88,12 @@ def optimize_file(
     nothing is written then.
     """
     chosen, tell = settings or OptimizeSettings(), progress or silent
-    require_sound(chosen)
     path, started, goal = Path(model), time.monotonic(), goal_of(chosen)
     output = chosen.output or path.parent / f"{path.stem}.opt.onnx"
     # 1. Refuse early what cannot end well: no runtime, no place for the output, no valid model.
     require_runtime(chosen.runtime)
-    if not chosen.dry_run:
-        check_output(output, path, chosen.force)
     tell("reading the model")
-    read, samples = read_with_samples(path, chosen.bindings[0], chosen.inputs)
-    if not chosen.dry_run:
-        check_data(output, read.proto, path, chosen.force)
+    read, samples = _read(path, output, chosen)
     budget = usual_budget(len(read.proto.graph.node)) if chosen.budget is None else chosen.budget
     chosen = replace(chosen, budget=budget)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
@@ -114,6 +111,16 @@ def optimize_file(
         # 3. Let the best ones prove themselves; write the winner, or the original as it was.
         record = _planned(job, draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
     return replace(record, seconds=time.monotonic() - started)
+
+
+def _read(path: Path, output: Path, chosen: OptimizeSettings) -> tuple[Model, tuple[Sample, ...]]:
+    """The model and the user's samples, once it is clear that the output can be written."""
+    if not chosen.dry_run:
+        check_output(output, path, chosen.force)
+    read, samples = read_with_samples(path, chosen.bindings[0], chosen.inputs)
+    if not chosen.dry_run:
+        check_data(output, read.proto, path, chosen.force)
+    return read, samples
 
 
 def search(job: Job) -> tuple[SearchResult, Costs]:
@@ -238,8 +245,12 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
         return _unchanged(job, replace(measured, reason=NONE_RUNS))
     if not finalist.won:
         return _unchanged(job, replace(measured, reason=costs.not_ahead))
-    plan = plans[finalist.number]
-    winner = contest.winner or rewritten(job.model, plan)
+    return _improved(job, measured, plans[finalist.number], contest.winner, costs)
+
+
+def _improved(job: Job, measured: Record, plan: Plan, written: ModelProto | None, costs: Costs) -> Record:
+    """Write the winner, a plan's model, and say so."""
+    winner = written or rewritten(job.model, plan)
     source, force = job.source, job.settings.force
     save_atomically(winner, job.output, original=source.path, source=source.proto, force=force)
     improved = replace(

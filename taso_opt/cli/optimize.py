@@ -122,8 +122,10 @@ def command(
     with stderr_progress() as progress:
         progress("loading")
         from taso_opt.api import OptimizeSettings, optimize_file
+        from taso_opt.api.settings import require_sound
 
         settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_sizes(dims), **options)
+        require_sound(settings)
         try:
             record = optimize_file(model, settings, progress)
         except MismatchError as error:

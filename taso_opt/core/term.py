@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -152,6 +152,19 @@ def with_children(term: Term, new: tuple[Term, ...]) -> Term:
         assert isinstance(inner, Apply), f"Item needs an operator application, found {inner!r}"
         return Item(inner, term.index)
     return term
+
+
+def opened(term: Term, is_open: Callable[[Term], bool]) -> list[Term]:
+    """The operands, in order, of an expression whose operators are those that `is_open` says: a long sum, for one."""
+    found: list[Term] = []
+    stack = [term]
+    while stack:
+        top = stack.pop()
+        if is_open(top):
+            stack.extend(reversed(top.children))
+        else:
+            found.append(top)
+    return found
 
 
 def postorder(roots: Iterable[Term]) -> list[Term]:

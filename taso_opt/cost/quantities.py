@@ -8,12 +8,7 @@ from math import prod
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.cost.units import SHAPES, Unit, UnitFinder
 from taso_opt.cost.work import term_multiplications, type_bytes
-from taso_opt.spec.builder import OPAQUE, Builder
-
-MOVES = SHAPES | {
-    *("Concat", "DepthToSpace", "Expand", "Gather", "Identity", "Pad", "Slice", "SpaceToDepth", "Split", "Transpose")
-}
-"""Operators that move data and compute nothing."""
+from taso_opt.spec.builder import Builder
 
 WINDOWS = frozenset({"AveragePool", "MaxPool"})
 
@@ -89,9 +84,15 @@ def _owner(term: Term) -> Term:
             return term
 
 
+def moves_data(term: Apply, builder: Builder) -> bool:
+    """Whether an operator moves data and computes nothing."""
+    operator = builder.operator(term)
+    return operator is not None and not operator.arithmetic
+
+
 def term_flops(term: Apply, builder: Builder) -> int:
     """Floating-point operations of one operator: two a multiplication in products, else one an element."""
-    if term.operator in MOVES or term.operator == OPAQUE:
+    if builder.operator(term) is None or moves_data(term, builder):
         return 0
     multiplications = term_multiplications(term, builder)
     if multiplications:

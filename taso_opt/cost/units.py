@@ -21,9 +21,11 @@ from math import prod
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS, TensorType
-from taso_opt.cost.regions import regions
+from taso_opt.cost.filters import Filters
+from taso_opt.cost.regions import MOST_MEMBERS, regions
 from taso_opt.cost.unit_text import UnitText
 from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.constants import Constants
 
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 GEMM_ACTIVATIONS = ACTIVATIONS - {"Clip"}
@@ -32,9 +34,6 @@ SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 FREE = SHAPES | {OPAQUE}
 """Operators that are not costed: another shape moves nothing, an opaque operator is the same in every plan."""
-
-FILTERED = frozenset({"Add", "BatchNormalization", "Mul"})
-"""Operators that scale and shift channels where their other operands are constants of the right shapes."""
 
 MANY_PRODUCTS = 128
 """Of so many a number of a convolution's result is the sum for a bias to take no time that a measurement shows."""
@@ -98,7 +97,8 @@ class UnitFinder:
         `fuses_light` says that a constant bias is no kernel of its own.
         """
         self.builder, self.fuses_light, self._value_of = builder, fuses_light, value_of
-        self._constant: dict[Term, bool] = {}
+        self.is_constant = Constants()
+        self.filtered = Filters(builder, self.is_constant)
         self._costed: dict[Apply, bool] = {}
         self._depth: dict[Term, int] = {}
         self._units: dict[tuple[tuple[Apply, ...], tuple[Term, ...]], Unit] = {}
@@ -166,13 +166,12 @@ class UnitFinder:
             before = group.get(operand)
             if before is None or uses[operand] != 1:
                 continue
-            if _fuses(term, before, self):
+            if len(before) < MOST_MEMBERS and _fuses(term, before, self):
                 before.append(term)
                 return before
             if term.operator == "MatMul" and before[-1] is operand and _is_swap(operand):
                 members = [*before, *members]
-                for member in before:
-                    group[member] = members
+        group.update((member, members) for member in members)
         return members
 
     def _precedence(self, operand: Term, group: Sequence[Term]) -> int:
@@ -201,11 +200,14 @@ class UnitFinder:
     def _loaded(self, members: Sequence[Term]) -> dict[Term, Term]:
         """The members of a unit where filters have taken up what the runtime folds into them."""
         loaded: dict[Term, Term] = {}
+        anchor = _anchor(members)
+        folded: set[Term | None] = {anchor}
         for member in members:
             new = tuple(loaded.get(operand, operand) for operand in member.children)
-            filtered = _filtered(member, members, self)
-            if filtered is not None:
-                conv = loaded.get(filtered, filtered)
+            filtered = self.filtered(member)
+            if filtered is not None and filtered.conv is anchor and filtered.image in folded:
+                folded.add(member)
+                conv = loaded[filtered.image]
                 assert isinstance(conv, Apply), f"filters take up scales and shifts, found {conv!r}"
                 bias = Const("bias", TensorType(self.builder.type(conv).dtype, self.builder.type(conv).shape[1:2]))
                 args = conv.args if isinstance(member, Apply) and member.operator == "Mul" else (*conv.args[:2], bias)
@@ -228,21 +230,10 @@ class UnitFinder:
         """What the outputs need down to the boundary and no unit has: operators that take no time of their own."""
         return [term for term in self._reached(outputs, boundary)[0] if not self._is_costed(term)]
 
-    def is_constant(self, term: Term) -> bool:
-        """Whether a term depends on constants only: it is folded ahead of time and costs nothing."""
-        known = self._constant.get(term)
-        if known is not None:
-            return known
-        stack = [term]
-        while stack:
-            top = stack[-1]
-            parts = () if _is_opaque(top) else top.children
-            missing = [part for part in parts if part not in self._constant]
-            if missing:
-                stack.extend(missing)
-                continue
-            self._constant[stack.pop()] = isinstance(top, Const) or (bool(parts) and all(map(self.is_constant, parts)))
-        return self._constant[term]
+    def goes_into(self, term: Term, conv: Apply) -> bool:
+        """Whether a term is a scale or shift of channels that the filters of a convolution can do as well."""
+        filtered = self.filtered(term)
+        return filtered is not None and filtered.conv is conv
 
     def number(self, term: Term) -> Fraction | None:
         """The value of a constant of one element and at most one axis, None where it is not known."""
@@ -272,9 +263,9 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
         return False
     others = [operand for operand in term.args if operand is not last]
     if anchor.operator == "Conv":
-        if last is anchor or _filtered(last, before, finder) is not None:
+        if last is anchor or finder.goes_into(last, anchor):
             is_sum = term.operator == "Add" and len(others) == 1
-            return is_sum or term.operator in ACTIVATIONS or _filtered(term, before, finder) is not None
+            return is_sum or term.operator in ACTIVATIONS or finder.goes_into(term, anchor)
         return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
     if last is not anchor:
         return isinstance(last, Apply) and last.operator == "Add" and term.operator in GEMM_ACTIVATIONS
@@ -294,33 +285,6 @@ def _is_gemm_sum(product: Apply, added: Term, builder: Builder) -> bool:
         return False
     rows, columns = shape
     return other in ((columns,), (1, columns), (rows, 1), (rows, columns))
-
-
-def _filtered(term: Term, group: Collection[Term], finder: UnitFinder) -> Term | None:
-    """What a term scales or shifts by constants, one for each channel, where filters can do that; else None.
-
-    That is the convolution of its group, with constant filters, or another such term.
-    """
-    conv = _anchor(group)
-    if not isinstance(term, Apply) or term.operator not in FILTERED or conv is None or conv.operator != "Conv":
-        return None
-    data = [operand for operand in term.args if not finder.is_constant(operand)]
-    if len(data) != 1 or not all(map(finder.is_constant, conv.args[1:])):
-        return None
-    if data[0] is not conv and (data[0] not in group or _filtered(data[0], group, finder) is None):
-        return None
-    return data[0] if _is_of_channels(term, data[0], finder.builder) else None
-
-
-def _is_of_channels(term: Apply, image: Term, builder: Builder) -> bool:
-    """Whether a term does the same to all pixels of a channel of an image, with constants."""
-    if term.operator == "BatchNormalization":
-        return term.args[0] is image
-    (constant,) = (builder.type(operand) for operand in term.args if operand is not image)
-    channels, *pixel = builder.type(image).shape[1:]
-    if constant.rank == 0:
-        return term.operator == "Mul"
-    return constant.shape in ((channels, *(1 for _ in pixel)), (1, channels, *(1 for _ in pixel)))
 
 
 def _anchor(members: Iterable[Term]) -> Apply | None:

@@ -20,7 +20,7 @@ import numpy as np
 from taso_opt.core.dims import STAR
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, Var, postorder, variables
-from taso_opt.cost.quantities import MOVES, term_flops
+from taso_opt.cost.quantities import moves_data, term_flops
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import PAD, Symbols, instantiate, symbols_of
 from taso_opt.spec.builder import Builder
@@ -73,7 +73,7 @@ def work_of(roots: Sequence[Term], weights: Collection[Term], builder: Builder) 
         constant[term] = term in weights if isinstance(term, Var) else all(constant[child] for child in term.children)
         if constant[term] or not isinstance(term, Apply):
             continue
-        if term.operator in MOVES:
+        if moves_data(term, builder):
             moving += 1
             elements += sum(kind.elements or 0 for kind in builder.types(term))
         else:

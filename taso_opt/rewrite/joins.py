@@ -90,10 +90,10 @@ def _meeting(join: Apply, one: Term, other: Term, builder: Builder, rewrites: Re
 def _without_splits(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
     """The step that joins a tensor itself in a longer join, where that has all parts of it side by side."""
     for at, operand in enumerate(term.args):
-        if isinstance(operand, Item) and operand.index == 0:
+        if isinstance(operand, Item) and operand.index == 0 and operand.term.operator == "Split":
             end = at + len(builder.types(operand.term))
             parts = term.args[at:end]
-            whole = operand.children[0].children[0]
+            whole = operand.term.args[0]
             if 1 < len(parts) < len(term.args):
                 steps = rewrites(_joined(term, parts, builder))
                 taken = next((step for step in steps if step.replacements[0][1] is whole), None)

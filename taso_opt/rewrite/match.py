@@ -108,7 +108,7 @@ class Matcher:
             case Join():
                 yield from self._join(pattern, term, binding)
             case Fold():
-                raise AssertionError("a fold stands only in targets")
+                raise AssertionError("the matcher is given what a fold is of, not the fold")
 
     def _variable(self, pattern: Variable, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
         name = term_key(pattern.name, pattern.private, element)

@@ -109,7 +109,7 @@ class Merges:
         elements, images = self._viewed.at(term)
 
         def own(value: Any) -> Any:
-            return self._views.replaced(value, images) if isinstance(value, Term) else value
+            return self._views.brought_back(value, images) if isinstance(value, Term) else value
 
         for rule, one in elements:
             shared = tuple((name, own(value)) for name, value in one.shared)

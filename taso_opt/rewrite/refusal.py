@@ -73,7 +73,7 @@ class _Examination:
             case Join(inner, axis):
                 return self._join(inner, axis, term, bindings, depth)
             case Fold():
-                raise AssertionError("a fold stands only in targets")
+                raise AssertionError("the matcher is given what a fold is of, not the fold")
 
     def _variable(self, pattern: Variable, term: Term, binding: Binding, element: int, depth: int) -> Refusal:
         name, types = pattern.name, self._builder.types(term)

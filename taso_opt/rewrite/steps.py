@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Const, Term, postorder
+from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
@@ -30,6 +30,7 @@ from taso_opt.rewrite.together import Together
 from taso_opt.rewrite.uses import MERGING, SINGLE, Entries, Use
 from taso_opt.rewrite.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
+from taso_opt.spec.constants import Constants
 
 MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
@@ -87,6 +88,7 @@ class Rewriter:
         What merges join stands in the order of the inputs and constants among the `leaves` that it descends from.
         """
         self._builder = builder
+        self.is_constant = Constants()
         compiled = CompiledRules(rules, builder) if isinstance(rules, RuleSet) else rules
 
         def matcher(rule: CompiledRule) -> Matcher:
@@ -111,7 +113,6 @@ class Rewriter:
         self._undone: dict[Term, Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
         self._summed: dict[Term, tuple[Found, ...]] = {}
-        self._constant: dict[Term, bool] = {}
 
     def _rule_index(self, use: Use) -> RuleIndex[Entry]:
         return RuleIndex(self._entries.of(use), element_pattern, self._outlines)
@@ -127,14 +128,8 @@ class Rewriter:
         """What makes terms over the operators that rules speak of."""
         return self._builder
 
-    def is_constant(self, term: Term) -> bool:
-        """Whether a term depends on constants only, so that it costs nothing at run time."""
-        known = self._constant.get(term)
-        if known is None:
-            parts = term.children
-            known = isinstance(term, Const) or (bool(parts) and all(self.is_constant(part) for part in parts))
-            self._constant[term] = known
-        return known
+    def _live(self, terms: Iterable[Term]) -> list[Term]:
+        return [term for term in terms if not self.is_constant(term)]
 
     def look(self, term: Term) -> int:
         """A number that terms have in common whose operators, attributes and types agree some levels down."""
@@ -230,7 +225,7 @@ class Rewriter:
 
     def steps(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph given by its terms, children before parents."""
-        live = [term for term in terms if not self.is_constant(term)]
+        live = self._live(terms)
         for term in live:
             yield from self.rewrites(term)
         for whole, operands in sums(self._builder, live):
@@ -249,11 +244,11 @@ class Rewriter:
 
     def cuts(self, terms: Iterable[Term]) -> Iterator[Step]:
         """Every step on a graph that takes all slices of a tensor along an axis for the parts of one split."""
-        yield from whole_cuts((term for term in terms if not self.is_constant(term)), self._builder, self.rewrites)
+        yield from whole_cuts(self._live(terms), self._builder, self.rewrites)
 
     def together(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph that replaces several results at once of which one tells the others."""
-        live = [term for term in terms if not self.is_constant(term)]
+        live = self._live(terms)
         yield from (Step(rule, pairs) for rule, pairs in self._together.all(terms, live))
 
     def cells(self, terms: Sequence[Term]) -> Iterator[Step]:
@@ -261,14 +256,14 @@ class Rewriter:
 
         Such a step is none of `steps`: one cell alone gains nothing by it.
         """
-        live = [term for term in terms if not self.is_constant(term)]
+        live = self._live(terms)
         yield from (Step(rule, pairs) for rule, pairs in self._cells_together.all(terms, live))
         for term in live:
             yield from self._single_steps(term, self._cells)
 
     def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
         """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""
-        live = [term for term in terms if not self.is_constant(term)]
+        live = self._live(terms)
         return {one: place for place in sums(self._builder, live) for one in place[1]}
 
     def sum_rewrites(self, whole: Apply, operands: tuple[Term, ...]) -> tuple[Step, ...]:
@@ -295,7 +290,7 @@ class Rewriter:
         steps, images = self._viewed.at(term)
         for step in steps:
             ((_, target),) = step.replacements
-            new = self._views.replaced(target, images)
+            new = self._views.brought_back(target, images)
             if new is not term:
                 yield Step(step.rule, ((term, new),))
 

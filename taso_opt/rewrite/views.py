@@ -22,10 +22,11 @@ F = TypeVar("F")
 
 
 class View(NamedTuple):
-    """The operators of a term down to its leaves, numbered, each with its operands; and the leaves."""
+    """The operators of a term down to its leaves, numbered, each with its operands; the leaves; and the constants."""
 
     nodes: tuple[Hashable, ...]
     leaves: tuple[Term, ...]
+    numbers: tuple[Term, ...] = ()
 
 
 class Views:
@@ -33,6 +34,8 @@ class Views:
 
     def __init__(self, builder: Builder, is_constant: Callable[[Term], bool]) -> None:
         self._builder, self._is_constant = builder, is_constant
+        self._stand_ins: set[Term] = set()
+        self._without: dict[Term, bool] = {}
 
     def view(self, term: Term) -> View:
         """The view of a term.
@@ -43,6 +46,7 @@ class Views:
         numbers: dict[Term, int] = {term: 0}
         nodes: list[Hashable] = []
         leaves: list[Term] = []
+        constants: list[Term] = []
         level = [term]
         for depth in range(DEPTH + 1):
             following: list[Term] = []
@@ -56,6 +60,7 @@ class Views:
                 for child in top.children:
                     if self._is_number(child):
                         operands.append(child)
+                        constants.append(child)
                         continue
                     if child not in numbers:
                         numbers[child] = len(numbers)
@@ -63,12 +68,12 @@ class Views:
                     operands.append(numbers[child])
                 nodes.append((_own(top), *operands))
             level = following
-        return View(tuple(nodes), tuple(leaves))
+        return View(tuple(nodes), tuple(leaves), tuple(constants))
 
-    def over_stand_ins(self, term: Term, leaves: Sequence[Term]) -> tuple[Term, tuple[Term, ...]]:
-        """A term over variables and weights in place of its leaves, and these."""
-        stand_ins = tuple(self._stand_in(leaf, number) for number, leaf in enumerate(leaves))
-        return self.replaced(term, dict(zip(leaves, stand_ins, strict=True))), stand_ins
+    def over_stand_ins(self, term: Term, view: View) -> tuple[Term, tuple[Term, ...]]:
+        """A term over variables and weights in place of the leaves of its view, and these."""
+        stand_ins = tuple(self._stand_in(leaf, number) for number, leaf in enumerate(view.leaves))
+        return self.replaced(term, images_of(view, view.leaves, stand_ins)), stand_ins
 
     def replaced(self, term: Term, images: dict[Term, Term]) -> Term:
         """A term with others for its leaves; notes the images of all that is between."""
@@ -78,13 +83,38 @@ class Views:
             known = images[term] = self._builder.rebuild(term, below) if below else term
         return known
 
+    def brought_back(self, term: Term, images: dict[Term, Term]) -> Term:
+        """The same of a term over stand-ins; what has none of them, as numbers of any depth, is not looked into."""
+        known = images.get(term)
+        if known is None:
+            if self._has_none(term):
+                return term
+            below = tuple(self.brought_back(child, images) for child in term.children)
+            known = images[term] = self._builder.rebuild(term, below)
+        return known
+
+    def _has_none(self, term: Term) -> bool:
+        """Whether no stand-in is part of a term."""
+        stack = [] if term in self._without else [term]
+        while stack:
+            top = stack[-1]
+            missing = [child for child in top.children if child not in self._without]
+            if missing:
+                stack.extend(missing)
+                continue
+            none_below = all(self._without[child] for child in top.children)
+            self._without[stack.pop()] = none_below and top not in self._stand_ins
+        return self._without[term]
+
     def is_leaf(self, term: Term) -> bool:
         """Whether rules see no operator at a term."""
         applied = term.term if isinstance(term, Item) else term
         return not isinstance(applied, Apply) or applied.operator == OPAQUE
 
     def _stand_in(self, leaf: Term, number: int) -> Term:
-        return (Const if self._is_constant(leaf) else Var)(f"leaf {number}", self._builder.type(leaf))
+        found = (Const if self._is_constant(leaf) else Var)(f"leaf {number}", self._builder.type(leaf))
+        self._stand_ins.add(found)
+        return found
 
     def _is_number(self, term: Term) -> bool:
         """Whether a term is a constant of one element, or of nobody knows how many."""
@@ -105,10 +135,15 @@ class FoundInViews(Generic[F]):
             return (), {}
         view = self._views.view(term)
         if view.nodes not in self._known:
-            alike, stand_ins = self._views.over_stand_ins(term, view.leaves)
+            alike, stand_ins = self._views.over_stand_ins(term, view)
             self._known[view.nodes] = stand_ins, tuple(self._find(alike))
         stand_ins, found = self._known[view.nodes]
-        return found, dict(zip(stand_ins, view.leaves, strict=True))
+        return found, images_of(view, stand_ins, view.leaves)
+
+
+def images_of(view: View, leaves: Sequence[Term], images: Sequence[Term]) -> dict[Term, Term]:
+    """What `Views.replaced` needs to put one kind of leaves for another; constants, however deep, stay as they are."""
+    return {**{number: number for number in view.numbers}, **dict(zip(leaves, images, strict=True))}
 
 
 def _own(term: Term) -> Hashable:

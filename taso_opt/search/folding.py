@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from taso_opt.core.term import Apply, Const, Term, operator_count
+from taso_opt.core.term import Apply, Const, Term, opened, operator_count
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step, leaves_whole, rules_of
 from taso_opt.search.parting import Sequence, Sums, fold, in_sum, sum_with
@@ -139,9 +139,11 @@ def _taken_beside(term: Term, first: Step, consumer: Term | None, sums: Sums, re
 
 def _operands(term: Term, whole: Apply, known: frozenset[Term]) -> tuple[Term, ...]:
     """The operands of a sum that was made of known ones."""
-    if term in known or not isinstance(term, Apply) or term.operator != whole.operator:
-        return (term,)
-    return tuple(one for part in term.args for one in _operands(part, whole, known))
+
+    def is_open(one: Term) -> bool:
+        return one not in known and isinstance(one, Apply) and one.operator == whole.operator
+
+    return tuple(opened(term, is_open))
 
 
 def _takes_apart(step: Step, rewriter: Rewriter) -> bool:

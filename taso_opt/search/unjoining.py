@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Apply, Term, opened
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter, Step
 from taso_opt.search.parting import Sequence, fold
@@ -67,9 +67,7 @@ def _taken_apart(term: Apply, rewriter: Rewriter, composes: bool) -> Taken:
 
 
 def _summands(term: Term) -> list[Term]:
-    if isinstance(term, Apply) and term.operator in FOLDABLE:
-        return [one for operand in term.args for one in _summands(operand)]
-    return [term]
+    return opened(term, lambda one: isinstance(one, Apply) and one.operator in FOLDABLE)
 
 
 def _moved_forward(part: Apply, rewriter: Rewriter, composes: bool) -> Taken:

@@ -13,6 +13,7 @@ from collections.abc import Sequence as Many
 
 from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Item, Term, postorder
+from taso_opt.cost.units import SHAPES
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step
 from taso_opt.search.linear import Region, linear_regions
 from taso_opt.search.parting import Sequence
@@ -26,7 +27,6 @@ MOST_STEPS = 3
 """One after the other at one term, that say a sum or multiple of products as a product."""
 
 ROWS = -2
-SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 
 def unrolled(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Apply, Term, opened
 from taso_opt.rewrite.steps import Replacements, Rewriter, Step
 
 CHANNELS, OUTPUTS, LAST = -3, -4, -1
@@ -196,7 +196,7 @@ def _reader(term: Term, data: Term) -> Apply | None:
 
 
 def _summands(term: Apply) -> list[Apply]:
-    return [one for child in _applied(term) for one in _summands(child)] if _is_sum(term) else [term]
+    return [one for one in opened(term, _is_sum) if isinstance(one, Apply)]
 
 
 def _joins(step: Step, images: Sequence[Term]) -> bool:

@@ -224,3 +224,23 @@ def test_inputs_stand_in_the_order_of_the_key_however_a_sum_is_written():
     units = [UnitFinder(op).units([whole])[0] for whole in (op.Add(convolution, other), op.Add(other, convolution))]
     assert len({unit.key for unit in units}) == 1
     assert [unit.inputs for unit in units] == [(image, other)] * 2
+
+
+def test_a_product_of_two_transposed_operands_is_one_unit():
+    op = load_specs().builder()
+    a, b = (op.Transpose(tensor(Var, name, 8, 8), perm=(-1, -2)) for name in "ab")
+    finder = UnitFinder(op)
+    units = finder.units([op.Relu(op.MatMul(a, b))])
+    members = [member for unit in units for member in unit.members]
+    assert len(members) == len(set(members)) == 4
+    assert sorted(unit.computes("MatMul") for unit in units) == [False, True]
+
+
+def test_however_many_scales_follow_a_convolution_units_are_found_in_time_that_grows_with_them():
+    """The square of so many would take minutes."""
+    op = load_specs().builder()
+    image = op.Conv(tensor(Var, "x", 1, 8, 8, 8), tensor(Const, "f", 8, 8, 3, 3), **PLAIN)
+    for at in range(3000):
+        image = op.Mul(image, tensor(Const, f"s{at}", 8, 1, 1))
+    units = UnitFinder(op).units([image])
+    assert sum(len(unit.members) for unit in units) == 3001

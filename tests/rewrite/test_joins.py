@@ -3,10 +3,10 @@
 import pytest
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Item, Var
+from taso_opt.core.term import Apply, Item, Var
 from taso_opt.generate.slices import discover_slices
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
+from taso_opt.spec import OPAQUE, load_specs
 from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
 
@@ -156,3 +156,10 @@ def test_no_join_is_taken_apart_without_a_rule_that_says_so(op):
     rewriter = Rewriter(op, RuleSet((parse_rule(THREE, op),)))
     rows = [tensor(Var, f"x{at}", 1, 4) for at in range(4)]
     assert products(op, rewriter, *((row, op.Erf(row)) for row in rows)) == set()
+
+
+def test_the_first_result_of_what_has_no_operands_is_no_part_of_anything(op, unsplitting):
+    """As an operator of one's own may give: it is asked for a whole only where it splits one."""
+    x = tensor(Var, "x", 4, 8)
+    source = Apply(OPAQUE, (), (("node", 0), ("types", (x.type, x.type))))
+    assert not unsplitting.rewrites(op.Concat(op.item(source, 0), op.item(source, 1), x, axis=-2))

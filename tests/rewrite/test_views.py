@@ -9,7 +9,7 @@ from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.match import is_made_of_constants
 from taso_opt.rewrite.pattern import Application, Variable
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.rewrite.views import Views, is_seen_in_views
+from taso_opt.rewrite.views import Views, images_of, is_seen_in_views
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from terms import tensor
@@ -101,9 +101,9 @@ def test_views_tell_apart_what_rules_tell_apart(op, views):
 def test_a_term_over_its_own_leaves_is_the_term_again(op, views):
     for term in postorder(graphs(op)):
         if not views.is_leaf(term):
-            leaves = views.view(term).leaves
-            alike, stand_ins = views.over_stand_ins(term, leaves)
-            assert views.replaced(alike, dict(zip(stand_ins, leaves, strict=True))) is term
+            view = views.view(term)
+            alike, stand_ins = views.over_stand_ins(term, view)
+            assert views.replaced(alike, images_of(view, stand_ins, view.leaves)) is term
 
 
 def test_most_rules_are_seen_in_views(compiled):
