@@ -23,7 +23,7 @@ ROUNDS = "How often both are timed in turns."
 @click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
 @click.option("--rounds", type=click.IntRange(3, 1000), default=30, show_default=True, metavar="N", help=ROUNDS)
-@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=DIM)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=f"{DIM}.")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Sample inputs: an .npz file, or a folder.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=SEED)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")

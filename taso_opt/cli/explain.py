@@ -35,7 +35,7 @@ from taso_opt.core.rule import FpClass
 @click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
 @click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
-@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=DIM)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=f"{DIM}.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
 def command(
     model: Path, node: str, with_all: bool, fp_class: str, dims: tuple[str, ...], as_json: bool, **options: Any

@@ -27,7 +27,7 @@ ALLOW_SLOWER = "Write what meets another objective even if it is slower."
 ALPHA = "How much worse than the best a graph may be and still be explored."
 FP_CLASS = "The loosest floating-point class of rules to use."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
-DIM = "A number for a symbolic dim; further ones to compare at."
+DIM = "A number for a symbolic dim"
 FP_CLASSES = [name.value for name in FpClass]
 RUNTIMES = click.Choice(["onnxruntime", "openvino"])
 
@@ -54,6 +54,8 @@ def parse_sizes(values: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
         parts = numbers.split(",")
         if not separator or not name or len(parts) > MOST_SIZES or not all(map(_is_size, parts)):
             raise UsageError(f"expected --dim NAME=N with a positive whole number, found {text!r}")
+        if name in dims:
+            raise UsageError(f"expected one --dim for {name!r}, found two")
         dims[name] = tuple(map(int, parts))
     return dims
 
@@ -101,7 +103,7 @@ def read_percent(context: click.Context, option: click.Parameter, value: str | N
 @click.option("--max-size-growth", metavar="PERCENT", callback=read_percent, help=SIZE_GROWTH)
 @click.option("--allow-slower", is_flag=True, help=ALLOW_SLOWER)
 @click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
-@click.option("--dim", "dims", multiple=True, metavar="NAME=N[,N..]", help=DIM)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N[,N..]", help=f"{DIM}; further ones to compare at.")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Your own sample inputs: an .npz file, or a folder.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=SEED)
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help=REPORT)
