@@ -26,7 +26,7 @@ class View(NamedTuple):
 
     nodes: tuple[Hashable, ...]
     leaves: tuple[Term, ...]
-    numbers: tuple[Term, ...] = ()
+    constants: tuple[Term, ...]
 
 
 class Views:
@@ -143,7 +143,7 @@ class FoundInViews(Generic[F]):
 
 def images_of(view: View, leaves: Sequence[Term], images: Sequence[Term]) -> dict[Term, Term]:
     """What `Views.replaced` needs to put one kind of leaves for another; constants, however deep, stay as they are."""
-    return {**{number: number for number in view.numbers}, **dict(zip(leaves, images, strict=True))}
+    return {**{one: one for one in view.constants}, **dict(zip(leaves, images, strict=True))}
 
 
 def _own(term: Term) -> Hashable:
