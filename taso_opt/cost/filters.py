@@ -61,10 +61,11 @@ class Filters:
         if term.operator == "BatchNormalization":
             return term.args[0] is image
         (constant,) = (self._builder.type(operand) for operand in term.args if operand is not image)
-        channels, *pixel = self._builder.type(image).shape[1:]
         if constant.rank == 0:
             return term.operator == "Mul"
-        return constant.shape in ((channels, *(1 for _ in pixel)), (1, channels, *(1 for _ in pixel)))
+        shape = self._builder.type(image).shape
+        by_channel = (*shape[1:2], *(1 for _ in shape[2:]))
+        return constant.shape in (by_channel, (1, *by_channel))
 
 
 def _is_convolution(term: Term) -> bool:

@@ -244,3 +244,11 @@ def test_however_many_scales_follow_a_convolution_units_are_found_in_time_that_g
         image = op.Mul(image, tensor(Const, f"s{at}", 8, 1, 1))
     units = UnitFinder(op).units([image])
     assert sum(len(unit.members) for unit in units) == 3001
+
+
+def test_scales_of_numbers_and_rows_are_units_of_their_own_whatever_their_rank():
+    op = load_specs().builder()
+    for shape in ((), (4,), (4, 8)):
+        x, c = tensor(Var, "x", *shape), tensor(Const, "c", *shape[-1:])
+        units = UnitFinder(op).units([op.Add(op.Mul(x, c), op.Relu(op.Add(x, c)))])
+        assert sum(len(unit.members) for unit in units) == 4
