@@ -9,7 +9,7 @@ is zero or one by chance. What cannot be exported is named and left out. Imports
 import argparse
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -29,12 +29,20 @@ TIMM = (
     "repvgg_a0 ghostnet_100 hrnet_w18_small mobileone_s0 poolformer_s12 resmlp_12_224 mixer_s16_224 gmlp_s16_224 "
     "levit_128s convmixer_768_32 res2net50_26w_4s skresnet18 selecsls42b cspresnet50 dla34 xception41 efficientvit_b0 "
     "fastvit_t8 edgenext_xx_small hardcorenas_a tresnet_m nfnet_l0 vovnet39a inception_resnet_v2 lcnet_100 tinynet_a "
-    "coatnet_0_rw_224"
+    "coatnet_0_rw_224 mobilevit_xs efficientformer_l1 crossvit_tiny_240 twins_svt_small pvt_v2_b0 "
+    "deit_tiny_patch16_224 cait_xxs24_224 xcit_nano_12_p16_224 mobilenetv4_conv_small rexnet_100 resnest14d dpn68 "
+    "pnasnet5large inception_v4 repghostnet_050 mobilenetv3_rw semnasnet_100 fbnetc_100 mixnet_s ese_vovnet19b_dw "
+    "gcresnet33ts botnet26t_256 eca_resnet33ts ghostnetv2_100 repvit_m0_9 starnet_s1 inception_next_atto "
+    "mambaout_femto hgnetv2_b0 convnextv2_atto pit_ti_224 visformer_tiny sequencer2d_s nasnetalarge focalnet_tiny_srf "
+    "davit_tiny maxvit_tiny_rw_224 resnext26ts densenet169 sebotnet33ts_256 regnetz_b16 tiny_vit_5m_224 "
+    "efficientvit_m0 vit_tiny_patch16_224"
 )
+SMALL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+SMALL_ENCODER = {**SMALL, "intermediate_size": 512}
 WIDTH = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
 ENCODER = {**WIDTH, "intermediate_size": 1024}
 DECODER = {**WIDTH, "num_key_value_heads": 2, "intermediate_size": 688, "vocab_size": 1000}
-TRANSFORMERS = {
+TRANSFORMERS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "bert": ("Bert", ENCODER),
     "albert": ("Albert", {**ENCODER, "embedding_size": 64}),
     "distilbert": ("DistilBert", {"dim": 256, "n_layers": 4, "n_heads": 4, "hidden_dim": 1024}),
@@ -45,8 +53,25 @@ TRANSFORMERS = {
     "llama_d": ("Llama", DECODER),
     "t5enc": ("T5", {"d_model": 256, "num_layers": 4, "num_heads": 4, "d_ff": 1024, "d_kv": 64, "vocab_size": 1000}),
     "wav2vec2": ("Wav2Vec2", {**ENCODER, "num_hidden_layers": 3}),
+    "roberta": ("Roberta", SMALL_ENCODER),
+    "deberta": ("DebertaV2", SMALL_ENCODER),
+    "convbert": ("ConvBert", {**SMALL_ENCODER, "embedding_size": 128}),
+    "mobilebert": ("MobileBert", {"num_hidden_layers": 2}),
+    "vit": ("ViT", SMALL_ENCODER),
+    "clip_t": ("CLIPText", {**SMALL_ENCODER, "max_position_embeddings": 128}),
+    "mamba": ("Mamba", {"hidden_size": 128, "num_hidden_layers": 2, "state_size": 8, "vocab_size": 1000}),
+    "rwkv": ("Rwkv", {"hidden_size": 128, "num_hidden_layers": 2, "attention_hidden_size": 128, "vocab_size": 1000}),
+    "nystrom": ("Nystromformer", SMALL_ENCODER),
+    "opt": ("OPT", {**SMALL, "ffn_dim": 512, "word_embed_proj_dim": 128, "vocab_size": 1000}),
+    "qwen2_d": ("Qwen2", {**SMALL, "num_key_value_heads": 2, "intermediate_size": 344, "vocab_size": 1000}),
+    "longformer": ("Longformer", {**SMALL_ENCODER, "attention_window": 32}),
+    "segformer": ("Segformer", {"depths": [1, 1, 1, 1]}),
+    "swinv2": ("Swinv2", {"depths": [1, 1, 1, 1], "embed_dim": 48}),
+    "xlnet": ("XLNet", {"d_model": 128, "n_layer": 2, "n_head": 4, "d_inner": 512, "vocab_size": 1000}),
 }
-ALSO_BY_EXPORT = "bert convnext_tiny swin_t mobilenet_v3_small efficientnet_b0 t5enc lstm"
+OF_IMAGES = ("ViT", "Segformer", "Swinv2")
+WITH_CACHES = ("GPT2", "Llama", "Mamba", "Rwkv", "OPT", "Qwen2")
+ALSO_BY_EXPORT = "bert convnext_tiny swin_t mobilenet_v3_small efficientnet_b0 t5enc lstm vit mamba rwkv"
 TOKENS, SAMPLES, VOCABULARY = 128, 8000, 500
 
 
@@ -55,7 +80,7 @@ class FirstOutput(nn.Module):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, model: nn.Module, name: str) -> None:
         super().__init__()
-        self.model, self.options = model, {"use_cache": False} if name in ("GPT2", "Llama") else {}
+        self.model, self.options = model, {"use_cache": False} if name in WITH_CACHES else {}
 
     def forward(self, data: torch.Tensor) -> torch.Tensor:
         """The hidden states."""
@@ -91,13 +116,16 @@ def of_timm(name: str) -> tuple[nn.Module, Sample]:
 
 
 def of_transformers(name: str) -> tuple[nn.Module, Sample]:
-    """A small model of transformers, with tokens or half a second of sound."""
+    """A small model of transformers, with tokens, an image or half a second of sound."""
     family, sizes = TRANSFORMERS[name]
     config = getattr(transformers, f"{family}Config")(**sizes)
     config._attn_implementation = "eager"
     kind = "T5EncoderModel" if family == "T5" else f"{family}Model"
+    model = FirstOutput(getattr(transformers, kind)(config), family)
+    if family in OF_IMAGES:
+        return model, image()
     sample = torch.randn(1, SAMPLES) if family == "Wav2Vec2" else torch.randint(0, VOCABULARY, (1, TOKENS))
-    return FirstOutput(getattr(transformers, kind)(config), family), (sample,)
+    return model, (sample,)
 
 
 def googlenet() -> tuple[nn.Module, Sample]:
