@@ -69,5 +69,5 @@ def added_to_a_normalization():
 @pytest.mark.parametrize("make", [scaled_sum, folded_number, shifted_image, added_to_a_normalization])
 def test_a_search_ends_with_an_answer(make, tmp_path, process):
     onnx.save(make(), tmp_path / "model.onnx")
-    record = optimize_file(tmp_path / "model.onnx", OptimizeSettings(budget=5.0, dry_run=True), process=process)
+    record = optimize_file(tmp_path / "model.onnx", OptimizeSettings(budget=3.0, dry_run=True), process=process)
     assert record.result == "dry-run" and sum(record.operators_before.values()) > DEEP
