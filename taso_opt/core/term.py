@@ -135,6 +135,8 @@ class Item(_Node):
 
 Term: TypeAlias = Var | Const | Apply | Item
 
+V = TypeVar("V")
+
 _interned: WeakValueDictionary[bytes, _Node] = WeakValueDictionary()
 
 
@@ -165,6 +167,22 @@ def opened(term: Term, is_open: Callable[[Term], bool]) -> list[Term]:
         else:
             found.append(top)
     return found
+
+
+def bottom_up(known: dict[Term, V], term: Term, find: Callable[[Term], V]) -> V:
+    """What is known of a term, noted for it and all below it; `find` tells it from what its children have by then.
+
+    Without recursion: terms are as deep as graphs.
+    """
+    stack = [] if term in known else [term]
+    while stack:
+        top = stack[-1]
+        missing = [child for child in top.children if child not in known]
+        if missing:
+            stack.extend(missing)
+            continue
+        known[stack.pop()] = find(top)
+    return known[term]
 
 
 def postorder(roots: Iterable[Term]) -> list[Term]:

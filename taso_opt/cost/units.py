@@ -19,9 +19,8 @@ from fractions import Fraction
 from math import prod
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Item, Term
+from taso_opt.core.term import Apply, Const, Item, Term, bottom_up
 from taso_opt.core.types import FLOATS, TensorType
-from taso_opt.cost.filters import Filters
 from taso_opt.cost.regions import MOST_MEMBERS, regions
 from taso_opt.cost.unit_text import UnitText
 from taso_opt.spec.builder import OPAQUE, Builder
@@ -34,6 +33,9 @@ SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 FREE = SHAPES | {OPAQUE}
 """Operators that are not costed: another shape moves nothing, an opaque operator is the same in every plan."""
+
+FILTERED = frozenset({"Add", "BatchNormalization", "Mul"})
+"""Operators that scale and shift channels where their other operands are constants of the right shapes."""
 
 MANY_PRODUCTS = 128
 """Of so many a number of a convolution's result is the sum for a bias to take no time that a measurement shows."""
@@ -98,7 +100,6 @@ class UnitFinder:
         """
         self.builder, self.fuses_light, self._value_of = builder, fuses_light, value_of
         self.is_constant = Constants()
-        self.filtered = Filters(builder, self.is_constant)
         self._costed: dict[Apply, bool] = {}
         self._depth: dict[Term, int] = {}
         self._units: dict[tuple[tuple[Apply, ...], tuple[Term, ...]], Unit] = {}
@@ -120,16 +121,11 @@ class UnitFinder:
 
     def depth_of(self, term: Term) -> int:
         """How many operators lie on the longest way up to a term, itself included."""
-        stack = [term]
-        while stack:
-            top = stack[-1]
-            missing = [child for child in top.children if child not in self._depth]
-            if missing:
-                stack.extend(missing)
-                continue
-            deepest = max((self._depth[child] for child in top.children), default=0)
-            self._depth[stack.pop()] = isinstance(top, Apply) + deepest
-        return self._depth[term]
+
+        def found(top: Term) -> int:
+            return isinstance(top, Apply) + max((self._depth[child] for child in top.children), default=0)
+
+        return bottom_up(self._depth, term, found)
 
     def _live(self, outputs: Sequence[Term], boundary: Collection[Term]) -> tuple[list[Apply], dict[Term, int]]:
         """Costed applications, users before what they use, and how often each term is used."""
@@ -200,14 +196,11 @@ class UnitFinder:
     def _loaded(self, members: Sequence[Term]) -> dict[Term, Term]:
         """The members of a unit where filters have taken up what the runtime folds into them."""
         loaded: dict[Term, Term] = {}
-        anchor = _anchor(members)
-        folded: set[Term | None] = {anchor}
         for member in members:
             new = tuple(loaded.get(operand, operand) for operand in member.children)
-            filtered = self.filtered(member)
-            if filtered is not None and filtered.conv is anchor and filtered.image in folded:
-                folded.add(member)
-                conv = loaded[filtered.image]
+            filtered = _filtered(member, members, self)
+            if filtered is not None:
+                conv = loaded[filtered]
                 assert isinstance(conv, Apply), f"filters take up scales and shifts, found {conv!r}"
                 bias = Const("bias", TensorType(self.builder.type(conv).dtype, self.builder.type(conv).shape[1:2]))
                 args = conv.args if isinstance(member, Apply) and member.operator == "Mul" else (*conv.args[:2], bias)
@@ -229,11 +222,6 @@ class UnitFinder:
     def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:
         """What the outputs need down to the boundary and no unit has: operators that take no time of their own."""
         return [term for term in self._reached(outputs, boundary)[0] if not self._is_costed(term)]
-
-    def goes_into(self, term: Term, conv: Apply) -> bool:
-        """Whether a term is a scale or shift of channels that the filters of a convolution can do as well."""
-        filtered = self.filtered(term)
-        return filtered is not None and filtered.conv is conv
 
     def number(self, term: Term) -> Fraction | None:
         """The value of a constant of one element and at most one axis, None where it is not known."""
@@ -263,9 +251,9 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
         return False
     others = [operand for operand in term.args if operand is not last]
     if anchor.operator == "Conv":
-        if last is anchor or finder.goes_into(last, anchor):
+        if last is anchor or _filtered(last, before, finder) is not None:
             is_sum = term.operator == "Add" and len(others) == 1
-            return is_sum or term.operator in ACTIVATIONS or finder.goes_into(term, anchor)
+            return is_sum or term.operator in ACTIVATIONS or _filtered(term, before, finder) is not None
         return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
     if last is not anchor:
         return isinstance(last, Apply) and last.operator == "Add" and term.operator in GEMM_ACTIVATIONS
@@ -285,6 +273,33 @@ def _is_gemm_sum(product: Apply, added: Term, builder: Builder) -> bool:
         return False
     rows, columns = shape
     return other in ((columns,), (1, columns), (rows, 1), (rows, columns))
+
+
+def _filtered(term: Term, group: Collection[Term], finder: UnitFinder) -> Term | None:
+    """What a term scales or shifts by constants, one for each channel, where filters can do that; else None.
+
+    That is the convolution of its group, with constant filters, or another such term.
+    """
+    conv = _anchor(group)
+    if not isinstance(term, Apply) or term.operator not in FILTERED or conv is None or conv.operator != "Conv":
+        return None
+    data = [operand for operand in term.args if not finder.is_constant(operand)]
+    if len(data) != 1 or not all(map(finder.is_constant, conv.args[1:])):
+        return None
+    if data[0] is not conv and (data[0] not in group or _filtered(data[0], group, finder) is None):
+        return None
+    return data[0] if _is_of_channels(term, data[0], finder.builder) else None
+
+
+def _is_of_channels(term: Apply, image: Term, builder: Builder) -> bool:
+    """Whether a term does the same to all pixels of a channel of an image, with constants."""
+    if term.operator == "BatchNormalization":
+        return term.args[0] is image
+    (constant,) = (builder.type(operand) for operand in term.args if operand is not image)
+    channels, *pixel = builder.type(image).shape[1:]
+    if constant.rank == 0:
+        return term.operator == "Mul"
+    return constant.shape in ((channels, *(1 for _ in pixel)), (1, channels, *(1 for _ in pixel)))
 
 
 def _anchor(members: Iterable[Term]) -> Apply | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 
-from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.term import Apply, Item, Term, bottom_up
 from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern
 
 LEVELS = 12
@@ -22,15 +22,7 @@ class OperatorsBelow:
 
     def of(self, term: Term) -> tuple[int, ...]:
         """The operators of a term within one level, within two and so on; without recursion."""
-        stack = [] if term in self._known else [term]
-        while stack:
-            top = stack[-1]
-            missing = [child for child in top.children if child not in self._known]
-            if missing:
-                stack.extend(missing)
-                continue
-            self._known[stack.pop()] = self._found(top)
-        return self._known[term]
+        return bottom_up(self._known, term, self._found)
 
     def _found(self, term: Term) -> tuple[int, ...]:
         own = self._bit(term.operator) if isinstance(term, Apply) else 0

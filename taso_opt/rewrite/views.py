@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from taso_opt.core.condition import ANY
-from taso_opt.core.term import Apply, Const, Item, Term, Var
+from taso_opt.core.term import Apply, Const, Item, Term, Var, bottom_up
 from taso_opt.rewrite.pattern import Application, Fold, Join, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import OPAQUE, Builder
 
@@ -95,16 +95,11 @@ class Views:
 
     def _has_none(self, term: Term) -> bool:
         """Whether no stand-in is part of a term."""
-        stack = [] if term in self._without else [term]
-        while stack:
-            top = stack[-1]
-            missing = [child for child in top.children if child not in self._without]
-            if missing:
-                stack.extend(missing)
-                continue
-            none_below = all(self._without[child] for child in top.children)
-            self._without[stack.pop()] = none_below and top not in self._stand_ins
-        return self._without[term]
+
+        def found(part: Term) -> bool:
+            return part not in self._stand_ins and all(self._without[child] for child in part.children)
+
+        return bottom_up(self._without, term, found)
 
     def is_leaf(self, term: Term) -> bool:
         """Whether rules see no operator at a term."""

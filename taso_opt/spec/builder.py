@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 from taso_opt.core.dims import Size, bind
-from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of
+from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, bottom_up
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError, TypeMismatch
 from taso_opt.spec.operator import Operator
@@ -103,19 +103,11 @@ class Builder:
     def types(self, term: Term) -> Types:
         """The types of all outputs of a term, inferred once, without recursion; equal ones are one object."""
         known = self._types.get(term)
-        if known is not None:
-            return known
-        stack = [term]
-        while stack:
-            top = stack[-1]
-            missing = [child for child in top.children if child not in self._types]
-            if missing:
-                stack.extend(missing)
-                continue
-            types = self._infer(top)
-            self._types[top] = self._shared.setdefault(types, types)
-            stack.pop()
-        return self._types[term]
+        return bottom_up(self._types, term, self._once) if known is None else known
+
+    def _once(self, term: Term) -> Types:
+        types = self._infer(term)
+        return self._shared.setdefault(types, types)
 
     def _infer(self, term: Term) -> Types:
         if isinstance(term, Var | Const):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taso_opt.core.term import Apply, Const, Item, Term, Var
+from taso_opt.core.term import Apply, Const, Term, bottom_up
 from taso_opt.spec.builder import OPAQUE
 
 
@@ -15,24 +15,10 @@ class Constants:
     def __call__(self, term: Term) -> bool:
         """Whether a term is a constant or computed from constants, and so costs nothing at run time."""
         known = self._known.get(term)
-        return self._found(term) if known is None else known
+        return bottom_up(self._known, term, self._found) if known is None else known
 
     def _found(self, term: Term) -> bool:
-        stack = [term]
-        while stack:
-            top = stack[-1]
-            parts = _parts(top)
-            missing = [part for part in parts if part not in self._known]
-            if missing:
-                stack.extend(missing)
-                continue
-            self._known[stack.pop()] = isinstance(top, Const) or (bool(parts) and all(map(self._known.get, parts)))
-        return self._known[term]
-
-
-def _parts(term: Term) -> tuple[Term, ...]:
-    """What a term is constant with; nothing where it never is."""
-    whole = term.term if isinstance(term, Item) else term
-    if isinstance(whole, Var | Const) or (isinstance(whole, Apply) and whole.operator == OPAQUE):
-        return ()
-    return term.children
+        if isinstance(term, Apply) and term.operator == OPAQUE:
+            return False
+        parts = term.children
+        return isinstance(term, Const) or (bool(parts) and all(self._known[part] for part in parts))

@@ -1,8 +1,15 @@
-"""One runtime's process for the tests of a file, and costs that no other test has measured."""
+"""One runtime's process for the tests of a file, costs that no other test has measured, and finals that are won."""
 
+import numpy as np
 import pytest
+from onnx import numpy_helper, parser
 
 from taso_opt.runtime import RuntimeProcess
+from taso_opt.search import finals
+
+STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d) => (float[1,1024] y)
+{ p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)  y = Concat <axis = 1> (p, q, r, s) }"""
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +21,19 @@ def _own_cache(tmp_path, monkeypatch):
 def process():
     with RuntimeProcess() as running:
         yield running
+
+
+@pytest.fixture
+def first_wins(monkeypatch):
+    """The first candidate counts as faster, however noisy the machine is."""
+    judged = finals._judged
+    monkeypatch.setattr(finals, "_judged", lambda *asked: (judged(*asked)[0], True))
+
+
+@pytest.fixture
+def stackable():
+    """A model of four products that one can take the place of."""
+    proto = parser.parse_model(STACKABLE)
+    weight = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    return proto

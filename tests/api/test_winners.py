@@ -1,23 +1,12 @@
 """The file of the winner is the model that ran, whole, wherever the weights of the original lie."""
 
-import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import numpy_helper
 
 from taso_opt.api import OptimizeSettings, contest, optimize_file
-from taso_opt.search import finals
 
-TEXT = """<ir_version: 8, opset_import: ["" : 17]>
-g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d) => (float[1,1024] y)
-{ p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)  y = Concat <axis = 1> (p, q, r, s) }"""
-
-
-@pytest.fixture(autouse=True)
-def _first_wins(monkeypatch):
-    """The first candidate counts as faster, however noisy the machine is."""
-    judged = finals._judged
-    monkeypatch.setattr(finals, "_judged", lambda *asked: (judged(*asked)[0], True))
+pytestmark = pytest.mark.usefixtures("first_wins")
 
 
 @pytest.fixture
@@ -34,13 +23,6 @@ def formed(monkeypatch):
     return found
 
 
-def model():
-    proto = parser.parse_model(TEXT)
-    weight = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
-    proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
-    return proto
-
-
 def stacks_rows(path):
     """Whether a model has one product in place of four, and all its weights."""
     proto = onnx.load(path)
@@ -48,17 +30,17 @@ def stacks_rows(path):
     return [node.op_type for node in proto.graph.node].count("MatMul") == 1 and 256 * 256 in sizes
 
 
-def test_the_winner_is_written_as_it_ran(tmp_path, process, formed):
-    onnx.save(model(), tmp_path / "model.onnx")
+def test_the_winner_is_written_as_it_ran(stackable, tmp_path, process, formed):
+    onnx.save(stackable, tmp_path / "model.onnx")
     record = optimize_file(tmp_path / "model.onnx", OptimizeSettings(budget=20.0), process=process)
     assert record.result == "improved" and stacks_rows(record.output)
     assert len(formed) == len(set(formed))
 
 
-def test_a_winner_with_weights_elsewhere_takes_them_along(tmp_path, process, formed):
+def test_a_winner_with_weights_elsewhere_takes_them_along(stackable, tmp_path, process, formed):
     (tmp_path / "elsewhere").mkdir()
     output = tmp_path / "elsewhere" / "model.onnx"
-    onnx.save(model(), tmp_path / "model.onnx", save_as_external_data=True, location="w.bin", size_threshold=1024)
+    onnx.save(stackable, tmp_path / "model.onnx", save_as_external_data=True, location="w.bin", size_threshold=1024)
     settings = OptimizeSettings(budget=20.0, output=output)
     record = optimize_file(tmp_path / "model.onnx", settings, process=process)
     assert record.result == "improved" and stacks_rows(output)
@@ -66,11 +48,10 @@ def test_a_winner_with_weights_elsewhere_takes_them_along(tmp_path, process, for
     assert len(formed) == len(set(formed)) + 1  # what ran has its weights where they are soon deleted
 
 
-def test_a_random_model_is_written_without_the_seeds_that_it_ran_with(tmp_path, process):
-    proto = model()
-    proto.graph.node.append(onnx.helper.make_node("RandomNormalLike", ["a"], ["noise"]))
-    proto.graph.output.append(onnx.helper.make_tensor_value_info("noise", onnx.TensorProto.FLOAT, [1, 256]))
-    onnx.save(proto, tmp_path / "model.onnx")
+def test_a_random_model_is_written_without_the_seeds_that_it_ran_with(stackable, tmp_path, process):
+    stackable.graph.node.append(onnx.helper.make_node("RandomNormalLike", ["a"], ["noise"]))
+    stackable.graph.output.append(onnx.helper.make_tensor_value_info("noise", onnx.TensorProto.FLOAT, [1, 256]))
+    onnx.save(stackable, tmp_path / "model.onnx")
     record = optimize_file(tmp_path / "model.onnx", OptimizeSettings(budget=20.0), process=process)
     assert record.result == "improved" and stacks_rows(record.output)
     (noise,) = (node for node in onnx.load(record.output).graph.node if node.op_type == "RandomNormalLike")
