@@ -181,7 +181,9 @@ def bottom_up(known: dict[Term, V], term: Term, find: Callable[[Term], V]) -> V:
         if missing:
             stack.extend(missing)
             continue
-        known[stack.pop()] = find(top)
+        stack.pop()
+        if top not in known:  # what stands below several terms is on the stack for each of them
+            known[top] = find(top)
     return known[term]
 
 

@@ -3,7 +3,7 @@
 import gc
 import pickle
 
-from taso_opt.core.term import Apply, Const, Item, Var, operator_count, postorder, replace
+from taso_opt.core.term import Apply, Const, Item, Var, bottom_up, opened, operator_count, postorder, replace
 from taso_opt.core.types import TensorType
 
 KIND = TensorType("float32", (2, 2))
@@ -62,3 +62,35 @@ def test_children_come_before_parents_and_once():
 def test_replacements_are_not_looked_into_again():
     relu = Apply("Relu", (X,))
     assert replace([relu], {X: relu}) == (Apply("Relu", (relu,)),)
+
+
+DEEP = 5000
+"""More than Python's own stack holds."""
+
+
+def test_the_operands_of_a_sum_come_in_order_however_long_it_is():
+    terms = [Var(f"x{number}", KIND) for number in range(DEEP)]
+    whole = terms[0]
+    for term in terms[1:]:
+        whole = Apply("Add", (whole, term))
+
+    def is_sum(term):
+        return isinstance(term, Apply) and term.operator == "Add"
+
+    assert opened(whole, is_sum) == terms
+    assert opened(Apply("Add", (X, Apply("Add", (Y, W)))), is_sum) == [X, Y, W]
+    assert opened(Apply("Relu", (whole,)), is_sum) == [Apply("Relu", (whole,))]
+
+
+def test_what_is_told_from_below_is_told_once_for_each_term_however_deep():
+    term, asked, heights = X, [], {}
+    for _ in range(DEEP):
+        term = Apply("Add", (term, term))
+
+    def height(one):
+        asked.append(one)
+        return 1 + max((heights[child] for child in one.children), default=0)
+
+    assert bottom_up(heights, term, height) == DEEP + 1
+    assert bottom_up(heights, term, height) == DEEP + 1
+    assert len(asked) == len(heights) == DEEP + 1
