@@ -35,7 +35,7 @@ from taso_opt.cost.overhead import (
 from taso_opt.cost.regions import has_seed
 from taso_opt.cost.surroundings import NOWHERE, Surroundings
 from taso_opt.cost.table import CostEntry
-from taso_opt.cost.units import Unit, UnitFinder, operands
+from taso_opt.cost.units import SHAPED, Unit, UnitFinder, operands
 from taso_opt.cost.work import (
     BYTES_A_SECOND,
     MULTIPLICATIONS_A_SECOND,
@@ -104,7 +104,7 @@ class _Prepared:
 
     Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights, all
     of which have `weight_bytes` together; what goes in and comes out has `value_bytes`. Where the runtime has no such
-    `part` the cost is that `if_absent`.
+    `part`, or the unit no model, the cost is the one given as `otherwise`.
     """
 
     key: str
@@ -115,7 +115,7 @@ class _Prepared:
     weight_bytes: int = 0
     value_bytes: int = 0
     waits: bool = False
-    if_absent: float = math.inf
+    otherwise: float = math.inf
 
     def item(self, model: bytes) -> MeasureItem:
         """What the runtime's process is asked to time."""
@@ -157,9 +157,9 @@ class Measurer:
         return f"{self._device.key} | {self.surroundings}"
 
     @property
-    def fuses_light(self) -> bool:
-        """Whether what is light beside a convolution hardly takes time: on a GPU a bias may be a kernel of its own."""
-        return not self._run.on_gpu
+    def launches(self) -> bool:
+        """Whether each operator is launched on a device, as on a GPU."""
+        return self._run.on_gpu
 
     @property
     def machine(self) -> str:
@@ -172,6 +172,8 @@ class Measurer:
         for unit in units:
             if is_conversion(unit):
                 prepared.append(self._conversion(unit, builder))
+            elif unit.key == SHAPED:
+                prepared.append(_Prepared(SHAPED, otherwise=self._beside_kernels(builder).shape_s))
             else:
                 prepared.append(self._alone(unit, builder, finder, opset))
         return self._entries(prepared, self._timed(prepared, builder))
@@ -215,12 +217,16 @@ class Measurer:
     def _timed(self, prepared: Sequence[_Prepared], builder: Builder) -> list[Measured | None]:
         if all(one.model is None for one in prepared):
             return [None] * len(prepared)
-        self._overhead = self._overhead or overhead(self._process, self._run, builder)
+        self._beside_kernels(builder)
         timings: dict[str, Measured] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
             items = [one.item(one.model) for one in prepared if one.waits is waits and one.model is not None]
             timings |= measure_many(self._process, items, self._run, plan, beside=self._canary(builder))
         return [timings.get(one.key) for one in prepared]
+
+    def _beside_kernels(self, builder: Builder) -> Overhead:
+        self._overhead = self._overhead or overhead(self._process, self._run, builder)
+        return self._overhead
 
     def _entries(self, prepared: Sequence[_Prepared], timings: Sequence[Measured | None]) -> list[CostEntry]:
         return [self._entry(one, timing) for one, timing in zip(prepared, timings, strict=True)]
@@ -231,7 +237,8 @@ class Measurer:
             quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s, one.waits)
             seconds = self._overhead.without(quiet_s, one.copies, one.ports)
             return CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples)
-        return CostEntry(self.place, one.key, one.if_absent if isinstance(timing, Absent) else math.inf, 0.0, 0)
+        is_otherwise = one.model is None or isinstance(timing, Absent)
+        return CostEntry(self.place, one.key, one.otherwise if is_otherwise else math.inf, 0.0, 0)
 
     def _canary(self, builder: Builder) -> MeasureItem:
         if self._beside is None:
@@ -278,7 +285,7 @@ class Measurer:
         to_blocked = unit.key.startswith(TO_BLOCKED)
         model, part = conversion_model(shape, to_blocked), TO_BLOCKED if to_blocked else FROM_BLOCKED
         values = copies * 2 * type_bytes(kind)
-        return _Prepared(unit.key, model, copies, part=part, value_bytes=values, if_absent=0.0)
+        return _Prepared(unit.key, model, copies, part=part, value_bytes=values, otherwise=0.0)
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs, or as move what lies between two uses of the memory that a kernel waits for.

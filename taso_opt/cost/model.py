@@ -58,16 +58,16 @@ class CostModel:
         value_of: ValueOf = literal_value,
         heard: Callable[[int], None] = lambda count: None,
         in_order: Callable[[Sequence[Term]], Sequence[Term]] = postorder,
-        fuses_light: bool = True,
+        launches: bool = False,
     ) -> None:
         """`builder` has bindings that give every size a number; `opset` and the values of constants are the model's.
 
         `heard` takes the number of units in each batch before it is measured; `in_order` lists the terms of a graph in
-        the order of its file, about in which they are computed; `fuses_light` is as a Measurer says.
+        the order of its file, about in which they are computed; `launches` is as a Measurer says.
         """
         self._heard, self._in_order = heard, in_order
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset
-        self.finder = UnitFinder(builder, value_of, fuses_light)
+        self.finder = UnitFinder(builder, value_of, launches)
         self._parts, self._stems, self._guesses = PartNumbers(self.finder), Stems(self.finder), Guesses(builder)
         self._whole_units = lru_cache(MOST_GRAPHS)(self.finder.units)
         self._work: dict[str, int] = {}
@@ -92,7 +92,7 @@ class CostModel:
     ) -> CostModel:
         """The costs of graphs that a model file is rewritten to."""
         in_order = partial(in_written_order, model)
-        return cls(builder, table, measurer, model.opset, model.literal, heard, in_order, measurer.fuses_light)
+        return cls(builder, table, measurer, model.opset, model.literal, heard, in_order, measurer.launches)
 
     @property
     def place(self) -> str:

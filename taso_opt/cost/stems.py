@@ -83,7 +83,7 @@ def _grown(unit: Unit, finder: UnitFinder) -> Grown | None:
     if len(stems) != 1 or stems[0].key == unit.key or not has_stem(stems[0]):
         return None
     others = [operand for operand in root.args if operand is not inner and operand in unit.inputs]
-    is_light = finder.fuses_light and ((root.operator in LIGHT and not others) or root.operator == "Conv")
+    is_light = not finder.launches and ((root.operator in LIGHT and not others) or root.operator == "Conv")
     most_s = LIGHT_S + 2 * type_bytes(builder.type(root)) / LIGHT_BYTES_A_SECOND if is_light else math.inf
     return Grown(unit, stems[0], most_s, math.inf if unit.has_convolution else TRUSTED)
 

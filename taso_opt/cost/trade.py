@@ -10,7 +10,7 @@ from taso_opt.cost.goal import FLOPS, LATENCY, LAUNCHES, MEMORY, WEIGHTS, Goal
 from taso_opt.cost.layout import NOTHING, Around, Layouts
 from taso_opt.cost.model import CostModel
 from taso_opt.cost.quantities import peak_bytes, result_bytes, unit_flops, unit_weight_bytes, weight_bytes
-from taso_opt.cost.units import Unit
+from taso_opt.cost.units import SHAPED, Unit
 from taso_opt.spec.builder import Builder
 
 BROKEN = 10.0
@@ -126,7 +126,7 @@ class TradeCost:
         if name == FLOPS:
             return unit_flops(unit, self._builder)
         if name == LAUNCHES:
-            return 1.0
+            return float(unit.key != SHAPED)
         if name == MEMORY:
             return result_bytes(unit, self._builder)
         return unit_weight_bytes(unit, self._builder, self._latency.finder)

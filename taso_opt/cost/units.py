@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import prod
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Item, Term, bottom_up
+from taso_opt.core.term import Apply, Const, Term, bottom_up
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.cost.regions import MOST_MEMBERS, regions
 from taso_opt.cost.unit_text import UnitText
@@ -29,10 +29,10 @@ from taso_opt.spec.constants import Constants
 ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 GEMM_ACTIVATIONS = ACTIVATIONS - {"Clip"}
 SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
-"""Operators that give the elements of their operand another shape."""
+"""Operators that give the elements of their operand another shape: that moves nothing, and is free on a CPU."""
 
-FREE = SHAPES | {OPAQUE}
-"""Operators that are not costed: another shape moves nothing, an opaque operator is the same in every plan."""
+SHAPED = "another shape of the same elements"
+"""The key of all such operators where they take time, since each is a step of the runtime's."""
 
 FILTERED = frozenset({"Add", "BatchNormalization", "Mul"})
 """Operators that scale and shift channels where their other operands are constants of the right shapes."""
@@ -93,12 +93,13 @@ def _operands(roots: Sequence[Term], members: Collection[Term]) -> list[Term]:
 class UnitFinder:
     """Finds the units of graphs over one builder, whose bindings must give every size a number."""
 
-    def __init__(self, builder: Builder, value_of: ValueOf = literal_value, fuses_light: bool = True) -> None:
+    def __init__(self, builder: Builder, value_of: ValueOf = literal_value, launches: bool = False) -> None:
         """`value_of` tells the value of a constant of one element: what is fused may depend on it.
 
-        `fuses_light` says that a constant bias is no kernel of its own.
+        `launches` says that each operator is launched on a device: then nothing is fused behind a convolution or a
+        product, a constant bias is a kernel of its own, and what only gives another shape is a step all the same.
         """
-        self.builder, self.fuses_light, self._value_of = builder, fuses_light, value_of
+        self.builder, self.launches, self._value_of = builder, launches, value_of
         self.is_constant = Constants()
         self._costed: dict[Apply, bool] = {}
         self._depth: dict[Term, int] = {}
@@ -188,7 +189,7 @@ class UnitFinder:
             loaded = self._loaded(members)
             text = UnitText(self, frozenset(loaded.values()))
             roots = tuple(sorted(roots, key=lambda root: text.shape(loaded[root])))
-            key = text.of([loaded[root] for root in roots])
+            key = SHAPED if _is_shaped(members) else text.of([loaded[root] for root in roots])
             inputs = tuple(term for term in text.operands if not self.is_constant(term))
             self._units[place] = Unit(key, roots, frozenset(members), inputs)
         return self._units[place]
@@ -216,11 +217,14 @@ class UnitFinder:
             return term
         _, filters, bias = term.args
         products = prod(size for size in self.builder.type(filters).shape[1:] if isinstance(size, int))
-        is_light = self.fuses_light and self.is_constant(bias) and products >= MANY_PRODUCTS
+        is_light = not self.launches and self.is_constant(bias) and products >= MANY_PRODUCTS
         return self.builder.rebuild(term, term.args[:2]) if is_light else term
 
     def uncosted(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Apply]:
-        """What the outputs need down to the boundary and no unit has: operators that take no time of their own."""
+        """What the outputs need down to the boundary and no unit has.
+
+        These take no time of their own, or are opaque and so the same in every plan.
+        """
         return [term for term in self._reached(outputs, boundary)[0] if not self._is_costed(term)]
 
     def number(self, term: Term) -> Fraction | None:
@@ -238,7 +242,8 @@ class UnitFinder:
     def _is_costed(self, term: Apply) -> bool:
         known = self._costed.get(term)
         if known is None:
-            types = () if term.operator in FREE else self.builder.types(term)
+            is_free = term.operator == OPAQUE or (term.operator in SHAPES and not self.launches)
+            types = () if is_free else self.builder.types(term)
             known = bool(types) and all(kind.is_static and kind.dtype in FLOATS for kind in types)
             self._costed[term] = known
         return known
@@ -247,13 +252,14 @@ class UnitFinder:
 def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
     """Whether the runtime fuses a term into the group that computes its operand."""
     anchor, last = _anchor(before), before[-1]
-    if anchor is None or last not in term.args:
+    if anchor is None or last not in term.args or (finder.launches and term.operator in ACTIVATIONS):
         return False
     others = [operand for operand in term.args if operand is not last]
     if anchor.operator == "Conv":
         if last is anchor or _filtered(last, before, finder) is not None:
             is_sum = term.operator == "Add" and len(others) == 1
-            return is_sum or term.operator in ACTIVATIONS or _filtered(term, before, finder) is not None
+            is_light = term.operator in ACTIVATIONS or (is_sum and not finder.launches)
+            return is_light or _filtered(term, before, finder) is not None
         return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
     if last is not anchor:
         return isinstance(last, Apply) and last.operator == "Add" and term.operator in GEMM_ACTIVATIONS
@@ -314,6 +320,5 @@ def _is_swap(term: Term) -> bool:
     return isinstance(term, Apply) and term.operator == "Transpose" and term.attributes == SWAP
 
 
-def _is_opaque(term: Term) -> bool:
-    whole = term.term if isinstance(term, Item) else term
-    return isinstance(whole, Apply) and whole.operator == OPAQUE
+def _is_shaped(members: Sequence[Term]) -> bool:
+    return any(isinstance(member, Apply) and member.operator in SHAPES for member in members)

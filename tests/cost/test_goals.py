@@ -129,6 +129,14 @@ def test_an_objective_is_a_share_of_the_original(objective, share, op, latency):
     assert trade.cost([folded(op)]) == pytest.approx(share)
 
 
+def test_another_shape_is_no_launch_even_where_it_takes_time(op, tmp_path):
+    moved = op.Reshape(folded(op), shape=(8,))
+    with CostTable(tmp_path / "launched.sqlite") as table:
+        latency = CostModel(op, table, SecondMeasurer(), opset=17, launches=True)
+        trade = TradeCost(Goal(parse_objective("launches=1,latency=1")), latency, op, [chain(op)])
+        assert trade.quantities([moved]) == {"latency": 2.0, "launches": 1.0}
+
+
 def test_a_mix_adds_weighted_shares(op, latency):
     trade = TradeCost(Goal(parse_objective("weights=3, latency=1")), latency, op, [chain(op)])
     assert trade.cost([folded(op)]) == pytest.approx(0.5 + 3 * 0.1)

@@ -18,7 +18,7 @@ from taso_opt.cost.overhead import (
     most_copies,
     overhead,
 )
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.units import SHAPED, UnitFinder
 from taso_opt.errors import RuntimeFailure
 from taso_opt.runtime import OPENVINO, RunSettings, RuntimeInfo, RuntimeProcess, Timing, probe
 from taso_opt.spec import load_specs
@@ -28,13 +28,14 @@ BUILDER = load_specs().builder()
 
 
 class Answering:
-    """Stands in for a process whose runs take 8 us, 2 us more for each output and 0.5 us for each input."""
+    """Stands in for a process whose runs take 8 us, 2 us more for each output, 0.5 us for each input and each shape."""
 
     def request(self, message, timeout_s):
         results = {}
         for item in message.items:
             graph = onnx.load_from_string(item.model).graph
-            seconds = 8e-6 + 2e-6 * len(graph.output) + 5e-7 * len(graph.input)
+            shapes = sum(node.op_type == "Reshape" for node in graph.node)
+            seconds = 8e-6 + 2e-6 * len(graph.output) + 5e-7 * (len(graph.input) + shapes)
             results[item.key] = Timing(seconds, 0.0, 9, seconds)
         return results
 
@@ -60,8 +61,14 @@ def test_the_overhead_of_onnx_runtime_is_known_and_that_of_another_measured():
     assert overhead(Failing(), THERE, BUILDER) == Overhead(0.0)
 
 
-def test_on_a_gpu_what_a_run_takes_is_measured_and_nothing_is_said_of_inputs():
-    assert overhead(Answering(), RunSettings("cuda"), BUILDER) == Overhead(pytest.approx(8e-6))
+def test_on_a_gpu_what_a_run_and_a_shape_take_is_measured_and_nothing_is_said_of_inputs():
+    expected = Overhead(pytest.approx(8e-6), shape_s=pytest.approx(5e-7))
+    assert overhead(Answering(), RunSettings("cuda"), BUILDER) == expected
+    measurer = Measurer(Answering(), RunSettings("cuda"), RuntimeInfo("onnxruntime-gpu", "1.31.1", ()))
+    finder = UnitFinder(BUILDER, launches=measurer.launches)
+    units = finder.units([BUILDER.Reshape(Var("x", TensorType("float32", (4, 6))), shape=(24,))])
+    (entry,) = measurer.measure(units, BUILDER, finder, 17)
+    assert (entry.unit, entry.seconds) == (SHAPED, pytest.approx(5e-7))
 
 
 def test_a_model_has_as_many_ports_as_where_the_overhead_was_measured():
@@ -107,7 +114,7 @@ def test_kernels_on_a_gpu_are_measured_in_more_copies_unless_they_are_large():
     ]
     for device, expected in (("cpu", [1, 1]), ("cuda", [8, 1])):
         measurer = Measurer(Counting(), RunSettings(device), RuntimeInfo("onnxruntime", "1.32.0", ()))
-        finder = UnitFinder(BUILDER, fuses_light=measurer.fuses_light)
+        finder = UnitFinder(BUILDER, launches=measurer.launches)
         units = [unit for product in products for unit in finder.units([product])]
         measurer.measure(units, BUILDER, finder, 17)
         assert [copies[unit.key] for unit in units] == expected

@@ -85,7 +85,7 @@ def test_weights_larger_than_the_working_set_are_measured_as_far_away_as_they_ar
 class DearFromAfar:
     """Says that every unit takes ten seconds, and weights a second more for each MiB read since."""
 
-    place, machine, surroundings, reference_s, fuses_light = "there", "reads", Surroundings(4 << 20), 1.0, True
+    place, machine, surroundings, reference_s, launches = "there", "reads", Surroundings(4 << 20), 1.0, False
     asked = 0
 
     def measure(self, units, builder, finder, opset):

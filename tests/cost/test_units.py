@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.units import SHAPED, UnitFinder
 from taso_opt.spec import OPAQUE, load_specs
 from terms import tensor
 
@@ -75,14 +75,28 @@ def test_a_constant_bias_leaves_no_trace_where_many_products_are_added_up():
         assert keys(op, [op.Mul(biased, tensor(Const, "s", 4, 1, 1))]) == keys(op, [biased])
 
 
+def test_what_is_launched_is_a_unit_of_its_own_but_for_what_weights_take_up():
+    op = load_specs().builder()
+    x, filters, scale = tensor(Var, "x", 1, 16, 8, 8), tensor(Const, "f", 4, 16, 3, 3), tensor(Const, "s", 4, 1, 1)
+    image = op.Relu(op.Add(op.Mul(op.Conv(x, filters, **PLAIN), scale), tensor(Var, "z", 4, 1, 1)))
+    rows = op.Tanh(
+        op.Add(op.MatMul(op.Reshape(image, shape=(4, 64)), tensor(Const, "w", 64, 9)), tensor(Const, "b", 9))
+    )
+    fused, launched = (UnitFinder(op, launches=launches).units([rows]) for launches in (False, True))
+    operators = [sorted(member.operator for member in unit.members) for unit in launched]
+    assert len(fused) == 2
+    assert sorted(operators) == [["Add"], ["Add", "MatMul"], ["Conv", "Mul"], ["Relu"], ["Reshape"], ["Tanh"]]
+    assert [unit.key == SHAPED for unit in launched] == [names == ["Reshape"] for names in operators]
+
+
 def test_a_bias_shows_where_it_may_be_a_kernel_of_its_own():
     op = load_specs().builder()
     x, w = tensor(Var, "x", 1, 16, 8, 8), tensor(Const, "f", 4, 16, 3, 3)
     plain, biased = op.Conv(x, w, **PLAIN), op.Conv(x, w, tensor(Const, "b", 4), **PLAIN)
-    for fuses_light in (True, False):
-        finder = UnitFinder(op, fuses_light=fuses_light)
+    for launches in (True, False):
+        finder = UnitFinder(op, launches=launches)
         (first,), (second,) = finder.units([plain]), finder.units([biased])
-        assert (first.key == second.key) is fuses_light
+        assert (first.key == second.key) is not launches
 
 
 def test_what_filters_cannot_do_is_a_unit_of_its_own():
