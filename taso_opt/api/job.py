@@ -22,6 +22,7 @@ class Job:
     `source` is the user's file as it was read, and `model` what is searched: the same, or the source cleaned up by the
     `passes`, which say in a sentence each what they did, and with bodies of control flow rewritten by `inner_rules`.
     What is said of the original is about the source.
+    `saved_s` is what the passes save in seconds, as far as the costs of kernels say.
     `remarks` are warnings of what came before the search.
     `budget` is the time for the search in seconds.
     `deadline`, by the monotonic clock, is when nothing more is begun that is there for certainty alone.
@@ -44,6 +45,7 @@ class Job:
     passes: tuple[str, ...] = ()
     inner_rules: tuple[Rule, ...] = ()
     remarks: tuple[str, ...] = ()
+    saved_s: float = 0.0
 
     @property
     def has_another_base(self) -> bool:

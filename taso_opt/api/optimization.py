@@ -16,6 +16,7 @@ from taso_opt.api.free_threads import with_free_threads
 from taso_opt.api.inner import with_rewritten_bodies
 from taso_opt.api.job import Job
 from taso_opt.api.question import search_question
+from taso_opt.api.respelling import with_respelled_nodes
 from taso_opt.api.session import (
     BY_PARTS,
     Progress,
@@ -70,6 +71,7 @@ FINALS_S = 15.0
 
 NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
 ONLY_PASSES = "no rewriting by rules is predicted to be faster, and what a clean-up gains is measured, not predicted"
+ONLY_SPELLING = "no rewriting by rules is predicted to be faster than spelling nodes as what they are read as"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
 
 
@@ -102,7 +104,7 @@ def optimize_file(
         read = as_it_runs(read, chosen.bindings[0], samples, runtime, run)
         deadline, hindrance = started + budget + FINALS_S, obstacle(read, runtime, run)
         job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, budget, deadline, hindrance)
-        job = with_rewritten_bodies(with_tidied_model(job), _faster)
+        job = with_rewritten_bodies(with_respelled_nodes(with_tidied_model(job)), _faster)
         # 2. Search for cheaper graphs with the proved rules and the measured costs.
         found, costs = search(job)
         plans = finalists(job, found, costs)
@@ -141,7 +143,7 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
         latency.settle(model.graph.outputs)
         with rare_garbage_collection():
             found, costs = _searched(job, rules, latency, bound, clock)
-        predicted = latency.cost(model.graph.outputs), latency.cost(found.plans[0].outputs)
+        predicted = latency.cost(model.graph.outputs) + job.saved_s, latency.cost(found.plans[0].outputs)
         if clock.repeats and found.stopped_by == "budget":
             found = replace(found, stopped_by="cut")
         elif clock.cut is not None and found.stopped_by != "interrupt":
@@ -305,7 +307,7 @@ def _planned(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record
         return replace(draft, result="dry-run", reason=costs.nothing_found)
     rules = applied_rules(_rules(job, plans[0]), load_specs())
     after = operator_counts(rewritten(job.model, plans[0]))
-    reason = "" if rules else ONLY_PASSES
+    reason = "" if rules else ONLY_SPELLING if job.saved_s else ONLY_PASSES
     return replace(draft, result="dry-run", reason=reason, rules=rules, operators_after=after, passes=job.passes)
 
 

@@ -3,7 +3,7 @@
 from taso_opt.cost.device import Device, this_device
 from taso_opt.cost.goal import LATENCY, QUANTITIES, Goal, parse_bytes, parse_objective, parse_percent
 from taso_opt.cost.layout import NOTHING, Around, Layouts
-from taso_opt.cost.measure import Measurer
+from taso_opt.cost.measure import Measurer, spelling_keys
 from taso_opt.cost.model import CostModel
 from taso_opt.cost.table import CostEntry, CostTable, Cut, Decision, cache_folder
 from taso_opt.cost.trade import BROKEN, TradeCost
@@ -30,5 +30,6 @@ __all__ = [
     "parse_bytes",
     "parse_objective",
     "parse_percent",
+    "spelling_keys",
     "this_device",
 ]

@@ -51,6 +51,7 @@ from taso_opt.onnx_io import (
     FROM_BLOCKED,
     TO_BLOCKED,
     Model,
+    OwnSpelling,
     conversion_model,
     standalone_model,
 )
@@ -190,6 +191,18 @@ class Measurer:
             for unit, timing, entry in zip(units, timings, self._entries(prepared, timings), strict=True)
         ]
 
+    def measure_spellings(self, nodes: Sequence[OwnSpelling], builder: Builder) -> list[CostEntry]:
+        """Two entries for each node, under the keys of `spelling_keys`; what is too large costs infinity."""
+        prepared: list[_Prepared] = []
+        for node in nodes:
+            weights, values = (sum(map(type_bytes, kinds)) for kinds in (node.weights, node.values))
+            copies = min(MOST_COPIES, max(PLACES, self.surroundings.copies(weights) if weights else 1))
+            sizes = copies * weights, copies * values, weights > NEAREST_CACHE
+            for key, model in zip(spelling_keys(node), (node.in_file, node.by_rules), strict=True):
+                timed = model if weights + values <= LARGEST_UNIT else None
+                prepared.append(_Prepared(key, timed, copies, (1, 1), WHOLE, *sizes))
+        return self._entries(prepared, self._timed(prepared, builder))
+
     def measure_reads(self, builder: Builder, opset: int) -> list[CostEntry]:
         """What a product of one row takes by how far its weights, `READ_BYTES`, lie: an entry for each distance."""
         finder = UnitFinder(builder)
@@ -309,6 +322,11 @@ class Measurer:
 def read_key(distance: int) -> str:
     """The key under which the cost of reading weights at a distance is kept."""
     return f"{READ_BYTES >> 20} MiB of weights, the last of {distance >> 20} MiB read in turn"
+
+
+def spelling_keys(node: OwnSpelling) -> tuple[str, str]:
+    """The keys under which the costs of a node are kept: as the file spells it, and as what it is read as."""
+    return f"{node.key} in a file", f"{node.key} by rules"
 
 
 def _is_elementwise(unit: Unit, builder: Builder) -> bool:

@@ -26,6 +26,7 @@ from taso_opt.onnx_io.load import load_model, validate_input
 from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.nodes import folded_terms
+from taso_opt.onnx_io.own_spelling import OwnSpelling, own_spellings, respelled
 from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_data, check_output, copy_unchanged, holds_its_data, inlined, save_atomically
@@ -47,6 +48,7 @@ __all__ = [
     "Excerpt",
     "InnerModel",
     "LoopModel",
+    "OwnSpelling",
     "Model",
     "ModelInput",
     "ModelProto",
@@ -93,6 +95,8 @@ __all__ = [
     "showing",
     "signature",
     "skeleton",
+    "own_spellings",
+    "respelled",
     "spellable",
     "standalone_model",
     "store_model",

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import ModelProto, TensorProto, checker
 
 from taso_opt.errors import InvalidInputError
+from taso_opt.onnx_io.equations import check_equations
 from taso_opt.onnx_io.expansion import check_expansion
 from taso_opt.onnx_io.external import check_tensors
 from taso_opt.onnx_io.skeleton import skeleton
@@ -41,6 +42,7 @@ def load_model(path: Path) -> ModelProto:
         raise InvalidInputError(f"expected text in UTF-8, found other bytes in a field {field!r} of {path}")
     check_tensors(model, path.parent)
     check_expansion(model)
+    check_equations(model)
     reason = defect(model, path.parent)
     if reason:
         raise InvalidInputError(f"expected a valid ONNX model, found in {path}: {reason}")

@@ -136,7 +136,7 @@ class _Standalone:
             self._names[term] = self._hollow(kind)
             return
         else:
-            value = random_weight(kind.dtype, _static(kind), [self._seed, len(self._initializers)])
+            value = random_weight(kind.dtype, static_shape(kind), [self._seed, len(self._initializers)])
         self._names[term] = self._initializer(value)
 
     def _add_node(self, term: Apply) -> None:
@@ -182,13 +182,13 @@ class _Standalone:
 
     def _hollow(self, kind: TensorType) -> str:
         name = f"c{len(self._initializers)}"
-        tensor = TensorProto(name=name, data_type=element_code(kind.dtype), dims=_static(kind))
+        tensor = TensorProto(name=name, data_type=element_code(kind.dtype), dims=static_shape(kind))
         self._initializers.append(tensor)
         return name
 
     def _value_info(self, name: str, term: Term) -> ValueInfoProto:
         kind = self._builder.type(term)
-        return helper.make_tensor_value_info(name, element_code(kind.dtype), _static(kind))
+        return helper.make_tensor_value_info(name, element_code(kind.dtype), static_shape(kind))
 
     def serialized(self, ir_version: int) -> bytes:
         """The finished model."""
@@ -232,7 +232,8 @@ def _missing_weights(model: ModelProto, seed: int) -> Iterator[tuple[TensorProto
             yield tensor, random_weight(dtype, tuple(tensor.dims), [seed, place])
 
 
-def _static(kind: TensorType) -> tuple[int, ...]:
+def static_shape(kind: TensorType) -> tuple[int, ...]:
+    """The sizes of a type; SpecError where one is no number."""
     sizes = tuple(dim for dim in kind.shape if isinstance(dim, int))
     if len(sizes) != len(kind.shape):
         raise SpecError(f"expected a number for every size of a model to be measured, found {kind}")

@@ -127,7 +127,7 @@ def _verdict(record: Record) -> str:
         if record.objective:
             changes = ", ".join(f"{part.name} {_change(part)}" for part in record.objective if part.weight)
             return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed{wrote}{early}"
-        alone = " by a clean-up alone" if record.passes and not record.rules else ""
+        alone = " without a rule" if record.passes and not record.rules else ""
         return f"{gained:.2f}x faster{alone}{wrote} in {record.seconds:.0f} s{early}"
     if record.result == "mismatch":
         return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"

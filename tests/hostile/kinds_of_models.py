@@ -137,6 +137,18 @@ def bodies_nested_as_deep_as_protobuf_allows(folder: Path) -> bytes:
     return _nested(30)
 
 
+@kind(3, "expected an equation of letters and ellipses for Einsum, found 'n.d'")
+def an_equation_that_is_read_without_an_end(folder: Path) -> str:
+    return HEAD + 'g (float[2, 3] x) => (float[2] y) { y = Einsum <equation = "n.d->n"> (x) }'
+
+
+@kind(3, "expected an equation of letters and ellipses for Einsum, found '..n..d'")
+def an_equation_that_is_read_without_an_end_in_a_function(folder: Path) -> str:
+    inner = "h <how> (a) => (b) { b = Einsum <equation: string = @how> (a) }"
+    outer = 'f (a) => (b) { b = local.h <how = "..n..d->n"> (a) }'
+    return _functions(outer, inner)
+
+
 @kind(3, "expected functions that do not call themselves, found 'f'")
 def functions_that_call_themselves(folder: Path) -> str:
     return _functions("f (a) => (b) { b = local.f(a) }")

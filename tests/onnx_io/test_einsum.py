@@ -1,4 +1,4 @@
-"""Einsum is read as the matrix product that it is where it is one, and is opaque elsewhere."""
+"""Einsum is read as the products and sums that it consists of, and is opaque where it takes an axis twice."""
 
 import numpy as np
 import pytest
@@ -27,25 +27,40 @@ PRODUCTS = {
     "nd->n": ["ReduceSum", "Reshape"],
     "bnd->d": ["ReduceSum", "Reshape", "Transpose"],
     "nd->": ["ReduceSum", "Reshape"],
+    "nd,de": ["MatMul", "Transpose"],
+    "nd,de,em->nm": ["MatMul", "MatMul"],
+    "bnd,de,bmd->bnme": ["MatMul", "Mul", *["Reshape"] * 4, *["Transpose"] * 4],
+    "bd,be->bde": ["Mul", "Reshape", "Reshape"],
+    "nd,nd->nd": ["Mul"],
+    "n,d->dn": ["Mul", "Reshape", "Reshape", "Transpose"],
+    "nd,md->n": ["MatMul", "ReduceSum", "Reshape", "Reshape", "Reshape", "Transpose"],
+    "nd,me->": ["Mul", "ReduceSum", "ReduceSum", "Reshape", "Reshape"],
+    "...d,de->...e": ["MatMul", "Reshape", "Reshape"],
+    "...nd,...md->...nm": ["MatMul", "Reshape", "Reshape", "Transpose", "Transpose", "Transpose"],
+    "...d->d...": ["Transpose"],
+    "...n,n": ["MatMul", "Reshape", "Reshape", "Reshape"],
 }
 OTHERS = (
-    "bd,be->bde",  # nothing is summed
-    "nd,md->n",  # one operand is summed alone
     "nn,nd->nd",  # a diagonal
-    "nd,de->nee",
-    "nd,de",
     "nn->n",
-    "nd->nd2",
+    "nd,de->nee",
     "nd->nn",
-    "nd,de,em->nm",
-    "...d,de->...e",
+    "nd->nd2",
+    "nd->nb",  # a letter from nowhere
+    "nd,de->ne,",
+    "...nd,de->ne",  # axes that are neither kept nor named
+    "nD",  # which of a small and a large letter comes first
+    "n->n->n",
 )
+STRETCHED = ("b", "h")
+"""What an ellipsis stands for in the first operand; in the others it stands for the last of these."""
 
 
 def read_einsum(read, equation):
     """The model of one such node, and the shapes of its operands."""
     operands = equation.replace(" ", "").partition("->")[0].split(",")
-    shapes = [[SIZES[letter] for letter in letters if letter in SIZES] for letters in operands]
+    named = [letters.replace("...", "".join(STRETCHED[min(at, 1) :])) for at, letters in enumerate(operands)]
+    shapes = [[SIZES[letter] for letter in letters.lower() if letter in SIZES] for letters in named]
     given = ", ".join(f"float{shape or '[]'} x{at}" for at, shape in enumerate(shapes))
     names = ", ".join(f"x{at}" for at in range(len(shapes)))
     graph = f'g ({given}) => (float y) {{ y = Einsum <equation = "{equation}"> ({names}) }}'
@@ -68,7 +83,7 @@ def test_a_product_is_read_with_what_its_letters_say(read, equation):
 
 
 @pytest.mark.parametrize("equation", OTHERS)
-def test_what_is_no_product_of_two_matrices_is_opaque(read, equation):
+def test_what_takes_an_axis_twice_or_fits_no_equation_is_opaque(read, equation):
     assert operators(read_einsum(read, equation)[0]) == [OPAQUE]
 
 
