@@ -10,6 +10,7 @@ import pytest
 from sample_reports import AFTER, LONG, NASTY, SAMPLES, improved, mismatch
 from taso_opt.api import OptimizeSettings
 from taso_opt.cli.optimize import command
+from taso_opt.cli.root import group
 from taso_opt.report.page import command_words, render_html
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -189,7 +190,7 @@ def test_the_command_is_one_that_the_command_line_takes():
         device="cuda", cuda_options={"prefer_nhwc": "1", "enable_cuda_graph": "1"}, dims={"n": (4, 5)}, budget=3.0
     )
     words = command_words(replace(improved(), settings=settings.described()))[2:]
-    given = command.make_context("optimize", words).params
+    given = command.make_context("optimize", words, **group.context_settings).params
     assert given["cuda_options"] == settings.cuda_options
     assert {name: given[name] for name in ("device", "budget", "dims", "fp_class", "seed")} == {
         "device": "cuda",
