@@ -92,7 +92,7 @@ class CostModel:
     ) -> CostModel:
         """The costs of graphs that a model file is rewritten to."""
         in_order = partial(in_written_order, model)
-        return cls(builder, table, measurer, model.opset, model.literal, heard, in_order, measurer.launches)
+        return cls(builder, table, measurer, model.opset, model.number, heard, in_order, measurer.launches)
 
     @property
     def place(self) -> str:

@@ -26,7 +26,7 @@ class Surroundings:
     @classmethod
     def of_model(cls, model: Model, builder: Builder) -> Surroundings:
         """Those of the kernels of a model; `builder` has bindings that give every size a number."""
-        units = UnitFinder(builder, model.literal).units(model.graph.outputs)
+        units = UnitFinder(builder, model.number).units(model.graph.outputs)
         moved = sum(kernel_bytes(unit, builder) for unit in units)
         return cls(working_set(weight_bytes(model)), distance(KERNELS_BETWEEN * moved // max(1, len(units))))
 

@@ -43,7 +43,7 @@ MANY_PRODUCTS = 128
 SWAP = (("perm", (-1, -2)),)
 
 
-ValueOf = Callable[[Const], Fraction | None]
+ValueOf = Callable[[Term], Fraction | None]
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class UnitFinder:
 
     def number(self, term: Term) -> Fraction | None:
         """The value of a constant of one element and at most one axis, None where it is not known."""
-        return self._value_of(term) if isinstance(term, Const) and self.rank(term) <= 1 else None
+        return self._value_of(term) if self.is_constant(term) and self.rank(term) <= 1 else None
 
     def rank(self, term: Term) -> int:
         """The number of axes of a term."""

@@ -44,6 +44,9 @@ SHORT_OPS = 2
 A function that has such a spelling needs no longer one; of others, one operator more than the fewest is worth while.
 """
 
+ROOT_OF_HALF = Fraction(5741, 8119)
+"""The simplest number that float32 rounds to the root of 1/2, by which a GELU multiplies, as its inverse divides."""
+
 IN_TURN = "-"
 """Between the operators of a function that are applied one after the other."""
 
@@ -82,6 +85,7 @@ SCALAR_POOLS = (
     _pool("HardSigmoid HardSwish", "x", "3 6 1/6 1/2", "Add Mul Div Clip", 4),
     _pool("HardSwish", "x", "", "HardSigmoid Mul", 2),
     _pool("Clip", "x", "0 1 6", "Min Max Relu", 2),
+    _pool("Clip", "x", "1 6", "Relu Sub", 4),
     _pool("PRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 5),
     _pool("LeakyRelu", "x", "0 1/100 1/10 1/5", "Relu Max Min Mul Add Sub", 4),
     _pool("Abs Relu", "x", "0", "Relu Neg Max Min Add Sub", 3),
@@ -94,6 +98,7 @@ SCALAR_POOLS = (
     _pool("Softplus-Tanh", "x", "1 2", "Add Sub Mul Div", 4, of="Sigmoid"),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
     _pool("", "x s", "1", "Add Sub Mul", 2),
+    _pool("", "x", f"{ROOT_OF_HALF} {1 / ROOT_OF_HALF}", "Mul Div", 1),
 )
 
 
@@ -289,8 +294,8 @@ def operations(operator: Operator) -> list[Operation]:
     return [Operation(operator, attributes) for attributes in operator.choices.get(SCALARS, ({},))]
 
 
-def _constants(term: Term) -> int:
-    return sum(isinstance(part, Const) for part in postorder((term,)))
+def _constants(term: Term) -> list[str]:
+    return sorted(part.name for part in postorder((term,)) if isinstance(part, Const))
 
 
 def value_key(row: Values) -> bytes:

@@ -13,11 +13,11 @@ from onnx import ModelProto
 from taso_opt.core.condition import Bounds
 from taso_opt.core.graph import Graph
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Const, Term, Var
+from taso_opt.core.term import Const, Term, Var, postorder
 from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.ranges import Ranges
 from taso_opt.onnx_io.scopes import opset_of
-from taso_opt.onnx_io.weights import Weights
+from taso_opt.onnx_io.weights import Weights, only_number
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
@@ -101,8 +101,20 @@ class Model:
         return literal_value(const)
 
     def number(self, term: Term) -> Fraction | None:
-        """As `literal`, for any term."""
-        return self.literal(term) if isinstance(term, Const) else None
+        """As `literal`, for any term: what is computed from single numbers alone is one as well."""
+        if isinstance(term, Const):
+            return self.literal(term)
+        if term not in self._numbers:
+            leaves = [part for part in postorder((term,)) if not part.children]
+            is_known = bool(leaves) and all(
+                isinstance(leaf, Const) and self.literal(leaf) is not None for leaf in leaves
+            )
+            self._numbers[term] = only_number(self.folded(term)) if is_known else None
+        return self._numbers[term]
+
+    @cached_property
+    def _numbers(self) -> dict[Term, Fraction | None]:
+        return {}
 
     def within(self, term: Term, bounds: Bounds) -> bool:
         """Whether a term depends on constants alone and all its values, which must be floats, lie within bounds."""

@@ -44,7 +44,7 @@ class Weights:
         """The value of a constant of one finite float as the simplest fraction that rounds to it, else None."""
         if name not in self._numbers:
             value = self.small(name)
-            self._numbers[name] = None if value is None else _only_number(value)
+            self._numbers[name] = None if value is None else only_number(value)
         return self._numbers[name]
 
     def content(self, name: str) -> tuple[object, ...] | None:
@@ -55,7 +55,8 @@ class Weights:
         return self.tensors[name].data_type, value.shape, value.tobytes()
 
 
-def _only_number(value: Array) -> Fraction | None:
+def only_number(value: Array) -> Fraction | None:
+    """The value of an array of one finite float as the simplest fraction that rounds to it, else None."""
     if value.size != 1 or value.dtype.kind != "f" or not np.isfinite(value).all():
         return None
     return simplest_fraction(value)

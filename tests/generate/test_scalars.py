@@ -34,6 +34,8 @@ def everything():
         "Sqrt(x) = Pow(x; exponent=(1, 2))",
         "Mul(Mul(x, x), Mul(x, x)) = Pow(x; exponent=(4, 1))",
         "Relu(Min(x, 6)) = Clip(x; high=(6, 1), low=(0, 1))",
+        "Div(x, 8119/5741) = Mul(5741/8119, x)",
+        "Sub(Relu(x), Relu(Sub(x, 6))) = Clip(x; high=(6, 1), low=(0, 1))",
     ],
 )
 def test_what_a_kernel_computes_is_found_in_other_words(everything, text):
