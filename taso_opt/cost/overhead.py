@@ -63,23 +63,22 @@ def overhead(process: RuntimeProcess, run: RunSettings, builder: Builder) -> Ove
     """
     if run.runtime == ONNXRUNTIME and not run.on_gpu:
         return ONNXRUNTIME_OVERHEAD
-    models = {
-        "one": _model(builder, 1, 1),
-        "many": _model(builder, MOST_COPIES, 1),
-        "pairs": _model(builder, MOST_COPIES, 2),
-        "shaped": _model(builder, MOST_COPIES, 1, shape=(2, 8)),
-    }
+    models = {"one": _model(builder, 1, 1), "many": _model(builder, MOST_COPIES, 1)}
+    if is_framed(run):
+        models["more"] = _model(builder, MOST_COPIES, 2)
+    else:
+        models["more"] = _model(builder, MOST_COPIES, 1, shape=(2, 8))
     timings = measure_many(process, [MeasureItem(*item) for item in models.items()], run, PLAN)
     times = [timing.quiet_s for timing in timings.values() if isinstance(timing, Timing)]
     if len(times) < len(models):
         return Overhead(0.0)
-    one, many, pairs, shaped = times
-    both_s = max(many - one, 0.0) / (MOST_COPIES - 1)
-    input_s = min(max(pairs - many, 0.0) / MOST_COPIES, both_s)
+    one, many, more = times
+    both_s, more_s = max(many - one, 0.0) / (MOST_COPIES - 1), max(more - many, 0.0) / MOST_COPIES
     run_s = max(one - both_s, 0.0)
-    if is_framed(run):
-        return Overhead(run_s, input_s, both_s - input_s)
-    return Overhead(run_s, shape_s=max(shaped - many, 0.0) / MOST_COPIES)
+    if not is_framed(run):
+        return Overhead(run_s, shape_s=more_s)
+    input_s = min(more_s, both_s)
+    return Overhead(run_s, input_s, both_s - input_s)
 
 
 def is_framed(run: RunSettings) -> bool:

@@ -14,7 +14,7 @@ from taso_opt.spec import load_specs
 
 GELU = """<ir_version: 8, opset_import: ["" : 17]> g (float[256,512] x) => (float[256,512] y)
 <float half = {0.5}, float one = {1.0}, float factor = {0.70710677}>
-{ s = Mul(x, factor)  e = Erf(s)  h = Add(e, one)  p = Mul(half, h)  y = Mul(x, p) }"""
+{ s = Mul(x, factor)  e = Erf(s)  h = Add(e, one)  p = Mul(x, h)  y = Mul(p, half) }"""
 
 
 @pytest.fixture
