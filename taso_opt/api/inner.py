@@ -149,5 +149,13 @@ def _job_of(job: Job, model: Model) -> Job:
     deadline = time.monotonic() + budget + FINALS_S
     settings = replace(job.settings, dims={}, inputs=None, output=None)
     return replace(
-        job, source=model, model=model, settings=settings, samples=(), passes=(), budget=budget, deadline=deadline
+        job,
+        source=model,
+        model=model,
+        settings=settings,
+        samples=(),
+        passes=(),
+        saved_s=0.0,
+        budget=budget,
+        deadline=deadline,
     )

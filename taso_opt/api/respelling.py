@@ -13,7 +13,7 @@ from taso_opt.api.job import Job
 from taso_opt.api.standing_in import standing_in
 from taso_opt.cost import CostModel, CostTable, Measurer, spelling_keys
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io import OwnSpelling, own_spellings, respelled
+from taso_opt.onnx_io import own_spellings, respelled
 from taso_opt.spec import load_specs
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def with_respelled_nodes(job: Job) -> Job:
         return job
     try:
         slower, saved_s = _slower_nodes(job)
-        model = standing_in(job, respelled(job.model, [node.node for node in slower])) if slower else None
+        model = standing_in(job, respelled(job.model, slower)) if slower else None
     except TasoError as error:
         log.info("nodes stay as the file spells them: %s", error)
         return job
@@ -44,7 +44,7 @@ def with_respelled_nodes(job: Job) -> Job:
     return replace(job, model=model, passes=(*job.passes, _described(job, slower)), saved_s=job.saved_s + saved_s)
 
 
-def _slower_nodes(job: Job) -> tuple[list[OwnSpelling], float]:
+def _slower_nodes(job: Job) -> tuple[list[int], float]:
     """The nodes that are slower as they are, and by how many seconds; none where that is not worth a change."""
     builder = load_specs().builder(job.model.bindings)
     nodes = own_spellings(job.model, load_specs(), builder)
@@ -53,14 +53,14 @@ def _slower_nodes(job: Job) -> tuple[list[OwnSpelling], float]:
     with CostTable() as table:
         measurer = Measurer.of_model(job.process, job.run, job.info, job.model, builder)
         seconds = table.load(measurer.place)
-        distinct = {node.key: node for node in nodes if not seconds.keys() >= {*spelling_keys(node)}}
+        distinct = {kind.key: kind for kind in nodes.values() if not seconds.keys() >= {*spelling_keys(kind)}}
         if distinct:
-            job.tell(f"measuring how the file spells what rules spell otherwise: {len(distinct)} nodes")
+            job.tell(f"measuring how the file spells what rules spell otherwise: {len(distinct)} kinds of nodes")
             entries = measurer.measure_spellings(list(distinct.values()), builder)
             table.store(entries)
             seconds = {**seconds, **{entry.unit: entry.seconds for entry in entries}}
-        gains = {node.node: _gain_s(*(seconds[key] for key in spelling_keys(node))) for node in nodes}
-        slower, saved_s = [node for node in nodes if gains[node.node] > 0], sum(gains.values())
+        gains = {at: _gain_s(*(seconds[key] for key in spelling_keys(kind))) for at, kind in nodes.items()}
+        slower, saved_s = [at for at, gain_s in gains.items() if gain_s > 0], sum(gains.values())
         if not slower:
             return [], 0.0
         latency = CostModel.of_model(job.model, builder, table, measurer)
@@ -74,6 +74,6 @@ def _gain_s(theirs_s: float, ours_s: float) -> float:
     return theirs_s - ours_s if LEAST_RATIO * ours_s < theirs_s < math.inf else 0.0
 
 
-def _described(job: Job, nodes: Sequence[OwnSpelling]) -> str:
-    counted = Counter(job.model.proto.graph.node[node.node].op_type for node in nodes)
+def _described(job: Job, nodes: Sequence[int]) -> str:
+    counted = Counter(job.model.proto.graph.node[at].op_type for at in nodes)
     return PASS.format(", ".join(f"{count} {name}" for name, count in sorted(counted.items())))

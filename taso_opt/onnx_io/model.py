@@ -106,9 +106,7 @@ class Model:
             return self.literal(term)
         if term not in self._numbers:
             leaves = [part for part in postorder((term,)) if not part.children]
-            is_known = bool(leaves) and all(
-                isinstance(leaf, Const) and self.literal(leaf) is not None for leaf in leaves
-            )
+            is_known = all(isinstance(leaf, Const) and self.literal(leaf) is not None for leaf in leaves)
             self._numbers[term] = only_number(self.folded(term)) if is_known else None
         return self._numbers[term]
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from taso_opt.core.term import Term
+from taso_opt.core.term import Apply, Term
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io.elements import element_code
 from taso_opt.onnx_io.model import Model
+from taso_opt.onnx_io.nodes import spelled
 from taso_opt.onnx_io.patch import Patch
 from taso_opt.onnx_io.scopes import STANDARD
 from taso_opt.onnx_io.standalone import OLDEST_IR, standalone_model, static_shape
@@ -27,13 +28,12 @@ from taso_opt.spec.constants import Constants
 
 @dataclass(frozen=True)
 class OwnSpelling:
-    """A node of a file, as it stands there and as what it is read as: two models of it alone, weights left out.
+    """A kind of node of a file, as it stands there and as what it is read as: two models of it alone, weights left out.
 
     `key` says all that its time depends on; `weights` and `values` are the types of its constant operands and of all
     else that it takes and gives.
     """
 
-    node: int
     key: str
     in_file: bytes
     by_rules: bytes
@@ -41,21 +41,31 @@ class OwnSpelling:
     values: tuple[TensorType, ...]
 
 
-def own_spellings(model: Model, library: SpecLibrary, builder: Builder) -> list[OwnSpelling]:
-    """The nodes that compute floats at run time and that the file could spell as other operators.
+def own_spellings(model: Model, library: SpecLibrary, builder: Builder) -> dict[int, OwnSpelling]:
+    """The nodes that compute floats at run time and that the file could spell as other operators, by their numbers.
 
-    `builder` has bindings that give every size a number.
+    `builder` has bindings that give every size a number. Nodes of one kind share what is said of them.
     """
     unwritten = {name for name, spelling in library.spellings.items() if spelling.write is None}
-    is_constant, nodes = Constants(), model.proto.graph.node
-    theirs = (at for at in model.order if nodes[at].op_type in unwritten and nodes[at].domain in STANDARD)
-    fitting = (at for at in theirs if _fits(model, at, builder, is_constant))
-    return [one for one in (_own_spelling(model, at, builder, is_constant) for at in fitting) if one is not None]
+    is_constant, nodes, is_spellable = Constants(), model.proto.graph.node, spellable(model)
+    kinds: dict[str, OwnSpelling | None] = {}
+    found = {}
+    for at in model.order:
+        if nodes[at].op_type not in unwritten or nodes[at].domain not in STANDARD:
+            continue
+        if not _fits(model, at, builder, is_constant, is_spellable):
+            continue
+        key = _key(model, at, builder, is_constant)
+        if key not in kinds:
+            kinds[key] = _own_spelling(key, model, at, builder, is_constant)
+        found[at] = kinds[key]
+    return {at: kind for at, kind in found.items() if kind is not None}
 
 
 def respelled(model: Model, nodes: Iterable[int]) -> ModelProto:
     """The model in which these nodes are spelled as what they are read as."""
-    reduced = _forgetting(model, nodes)
+    forgotten = set(nodes)
+    reduced = replace(model, origin={term: one for term, one in model.origin.items() if one.node not in forgotten})
     return Patch(reduced, model.builder, model.graph.outputs, model.folded).model()
 
 
@@ -63,41 +73,52 @@ def _results(model: Model, at: int) -> list[Term]:
     return [result for result in model.uses[at].results if result is not None]
 
 
-def _fits(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]) -> bool:
-    """Whether a node runs, what it takes and gives has sizes, and it can be written otherwise."""
+def _fits(
+    model: Model,
+    at: int,
+    builder: Builder,
+    is_constant: Callable[[Term], bool],
+    is_spellable: Callable[[Term], bool],
+) -> bool:
+    """Whether a node runs, what it takes and gives has sizes, and its results can be written without it."""
     results = _results(model, at)
     values = [kind for value in (*model.uses[at].operands, *results) for kind in builder.types(value)]
     if not results or any(map(is_constant, results)) or not all(kind.is_static for kind in values):
         return False
     if any(kind.dtype not in FLOATS for result in results for kind in builder.types(result)):
         return False
-    return all(map(spellable(_forgetting(model, [at])), results))
+    below = (child for result in results for child in result.children)
+    return all(map(is_spellable, below)) and all(_is_written(model, result) for result in results)
 
 
-def _forgetting(model: Model, nodes: Iterable[int]) -> Model:
-    """The model as if what these nodes give had been made by rewriting."""
-    forgotten = set(nodes)
-    return replace(model, origin={term: one for term, one in model.origin.items() if one.node not in forgotten})
+def _is_written(model: Model, result: Term) -> bool:
+    """Whether a node of ONNX gives a result, if its operands are written."""
+    return not isinstance(result, Apply) or spelled(model.builder, result, model.opset, model.number) is not None
 
 
-def _own_spelling(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]) -> OwnSpelling | None:
-    """A node with its models; None where it and what stands before it are read as one, so that none is of it alone."""
-    node, results = model.proto.graph.node[at], _results(model, at)
-    operands = list(dict.fromkeys(model.uses[at].operands))
-    given = [operand for operand in operands if not is_constant(operand)]
-    described = [f"{'x' if one in given else 'w'}: {builder.type(one)}" for one in model.uses[at].operands]
+def _key(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]) -> str:
+    node, operands = model.proto.graph.node[at], model.uses[at].operands
+    described = [f"{'w' if is_constant(operand) else 'x'}: {builder.type(operand)}" for operand in operands]
     attributes = sorted(f"{one.name}={helper.get_attribute_value(one)!r}" for one in node.attribute)
+    return f"{node.op_type}({', '.join(described)}; {', '.join(attributes)}) of opset {model.opset}"
+
+
+def _own_spelling(
+    key: str, model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]
+) -> OwnSpelling | None:
+    """A node with its models; None where it and what stands before it are read as one, so that none is of it alone."""
+    results, operands = _results(model, at), list(dict.fromkeys(model.uses[at].operands))
+    given = [operand for operand in operands if not is_constant(operand)]
     try:
         opset, ir_version = model.opset, model.ir_version
         by_rules = standalone_model(builder, results, given, opset=opset, ir_version=ir_version, hollow=True)
     except SpecError:
         return None
     return OwnSpelling(
-        at,
-        f"{node.op_type}({', '.join(described)}; {', '.join(attributes)}) of opset {model.opset}",
+        key,
         _in_file(model, at, builder, is_constant),
         by_rules,
-        tuple(builder.type(operand) for operand in operands if operand not in given),
+        tuple(builder.type(operand) for operand in operands if is_constant(operand)),
         tuple(builder.type(value) for value in (*given, *results)),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from onnx import ModelProto
 
 from taso_opt.core.graph import Graph
-from taso_opt.core.term import Apply, Const, Item, Term
+from taso_opt.core.term import Apply, Term, bottom_up
 from taso_opt.onnx_io.fidelity import check_fidelity
 from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.load import defect
@@ -16,6 +16,7 @@ from taso_opt.onnx_io.nodes import spelled
 from taso_opt.onnx_io.patch import Fold, Patch
 from taso_opt.onnx_io.weights import stored_bytes
 from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.constants import Constants
 
 
 def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold: Fold | None = None) -> ModelProto:
@@ -47,36 +48,19 @@ def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], 
     """A test whether everything new in a term can be written into the model; it remembers what it was asked."""
     maker = builder or model.builder
     known: dict[Term, bool] = {}
-    constant: set[Term] = set()
+    is_constant = Constants()
 
-    def test(term: Term) -> bool:
-        stack = [term]
-        while stack:
-            top = stack[-1]
-            below = [child for child in top.children if child not in known]
-            if below:
-                stack.extend(below)
-                continue
-            if _is_constant(top, constant):
-                constant.add(top)
-            known[stack.pop()] = top in model.origin or (all(known[child] for child in top.children) and writable(top))
-        return known[term]
+    def found(term: Term) -> bool:
+        return term in model.origin or (all(known[child] for child in term.children) and writable(term))
 
     def writable(term: Term) -> bool:
         if not isinstance(term, Apply) or term.operator == OPAQUE:
             return True
-        if term in constant:  # a weight repeated up to a size that only a run knows cannot be computed ahead of time
+        if is_constant(term):  # a weight repeated up to a size that only a run knows cannot be computed ahead of time
             return all(kind.is_static for kind in maker.types(term))
         return spelled(maker, term, model.opset, model.number) is not None
 
-    return test
-
-
-def _is_constant(term: Term, constant: set[Term]) -> bool:
-    """Whether a term will be folded, given which of its parts are."""
-    if isinstance(term, Apply):
-        return term.operator != OPAQUE and bool(term.args) and constant.issuperset(term.args)
-    return isinstance(term, Const) or (isinstance(term, Item) and term.term in constant)
+    return lambda term: bottom_up(known, term, found)
 
 
 def weight_bytes(model: Model) -> int:
