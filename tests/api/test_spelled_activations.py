@@ -1,16 +1,11 @@
 """Spellings of an activation that the runtime does not know become the one that it has a kernel for."""
 
-import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
 from onnx import parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.core.literal import literal
-from taso_opt.cost.units import UnitFinder
-from taso_opt.onnx_io import read_model
-from taso_opt.spec import load_specs
 
 GELU = """<ir_version: 8, opset_import: ["" : 17]> g (float[256,512] x) => (float[256,512] y)
 <float half = {0.5}, float one = {1.0}, float factor = {0.70710677}>
@@ -37,15 +32,3 @@ def test_a_gelu_that_multiplies_by_the_root_of_one_half_becomes_one_kernel(model
     record = optimize_file(model, OptimizeSettings(budget=10.0), process=process)
     assert record.result == "improved"
     assert kernels(record.output, tmp_path) == ["Gelu"]
-
-
-def test_a_number_that_is_computed_from_numbers_is_known(model):
-    read = read_model(model, load_specs(), {})
-    op, (factor,) = read.builder, [leaf for leaf in read.leaves if getattr(leaf, "name", "") == "factor"]
-    root = read.number(op.Reciprocal(factor))
-    assert float(root) == pytest.approx(np.sqrt(2), abs=1e-6)
-    assert read.number(op.Mul(op.Reciprocal(factor), literal(2, "float32"))) == pytest.approx(float(2 * root))
-    assert read.number(read.graph.inputs[0]) is None
-    finder = UnitFinder(op, read.number)
-    assert finder.number(op.Reciprocal(factor)) == root
-    assert finder.number(read.graph.outputs[0]) is None

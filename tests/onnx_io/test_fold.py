@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from taso_opt.core.literal import literal
 from taso_opt.core.term import Const
 from taso_opt.core.types import TensorType
+from taso_opt.cost.units import UnitFinder
 from taso_opt.onnx_io import fold as folding
 from taso_opt.onnx_io import fold_constant
 from taso_opt.spec import load_specs
@@ -61,3 +63,15 @@ def test_what_is_folded_is_remembered_as_far_as_there_is_room(monkeypatch):
     values = [folded(term) for term in terms * 2]
     assert all(np.array_equal(value, np.full((2, 3), 4.0, np.float32)) for value in values)
     assert read == ["x", "y", "y"]
+
+
+def test_a_number_that_is_computed_from_numbers_is_known(read):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[4] x) => (float[4] y) <float c = {0.70710677}> %s'
+    model = read(text % "{ y = Mul(x, c) }")
+    op, (factor,) = model.builder, [leaf for leaf in model.leaves if isinstance(leaf, Const)]
+    root = model.number(op.Reciprocal(factor))
+    assert float(root) == pytest.approx(np.sqrt(2), abs=1e-6)
+    assert model.number(op.Mul(op.Reciprocal(factor), literal(2, "float32"))) == pytest.approx(float(2 * root))
+    assert model.number(model.graph.inputs[0]) is None and model.number(model.graph.outputs[0]) is None
+    finder = UnitFinder(op, model.number)
+    assert finder.number(op.Reciprocal(factor)) == root and finder.number(model.graph.outputs[0]) is None
