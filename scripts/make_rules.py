@@ -32,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--max-ops", type=int, default=3, help="operators a side, all candidates [3]")
     parser.add_argument("--useful-ops", type=int, default=4, help="operators a side, useful candidates [4]")
+    parser.add_argument("--operators", metavar="A,B", help="use these operators only [all]")
     parser.add_argument("--jobs", default=str(os.cpu_count() or 1), help="processes [one for each core]")
     parser.add_argument("--resume", type=Path, help="a folder that keeps what is found, to go on from after a break")
     parser.add_argument("--output", type=Path, default=LIBRARY, help="the library to write [rules/library.jsonl]")
@@ -85,7 +86,8 @@ def _write(file: Path, equations: Iterable[str]) -> None:
 
 def _generate(options: argparse.Namespace, size: int, output: Path) -> int:
     kept = ("--resume", str(options.resume / str(size))) if options.resume else ()
-    return _run("generate", "--max-ops", str(size), "--jobs", options.jobs, *kept, "-o", str(output))
+    chosen = ("--operators", options.operators) if options.operators else ()
+    return _run("generate", "--max-ops", str(size), "--jobs", options.jobs, *chosen, *kept, "-o", str(output))
 
 
 def _verify(options: argparse.Namespace, equations: Path, said: Path, *arguments: str) -> int:
