@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from taso_opt.api.names import Names
 from taso_opt.core.term import Apply, Term, postorder
-from taso_opt.cost import CostModel, Unit
+from taso_opt.cost import Around, CostModel, Unit
 from taso_opt.onnx_io import Model
 from taso_opt.report.drawing import draw_change
 from taso_opt.report.evidence import OperatorCost, Place
@@ -40,7 +40,7 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
     names = Names(model)
     drawn: Counter[str] = Counter()
     found = []
-    gains = _Gains(cost)
+    gains = _Gains(cost, model.graph.outputs)
     for number, step in enumerate(steps, start=1):
         names.follow(step)
         before, after = (tuple(pair[side] for pair in step.replacements) for side in (0, 1))
@@ -58,16 +58,19 @@ def _places(model: Model, cost: CostModel, steps: Sequence[Step]) -> tuple[Place
 class _Gains:
     """What steps are predicted to gain alone, as long as that is not too much work."""
 
-    def __init__(self, cost: CostModel) -> None:
-        self._cost, self._work = cost, 0
+    def __init__(self, cost: CostModel, outputs: Sequence[Term]) -> None:
+        """`outputs` are the model's; what steps put in their place is found on the way."""
+        self._cost, self._given, self._work = cost, set(outputs), 0
 
     def __call__(self, before: Sequence[Term], after: Sequence[Term]) -> float | None:
         """How many milliseconds a change saves; None when a part of it was never measured, or after too much work."""
+        self._given.update(new for old, new in zip(before, after, strict=True) if old in self._given)
         if self._work > MOST_WORK:
             return None
         below, made = (frozenset(postorder(side)) for side in (before, after))
         self._work += len(below) + len(made)
-        old, new = (_seconds(self._cost, self._cost.kernels(side, below & made)) for side in (before, after))
+        around = Around(given=frozenset((*before, *after)) & self._given)
+        old, new = (_seconds(self._cost, self._cost.kernels(side, below & made, around)) for side in (before, after))
         return None if old is None or new is None else (old - new) * 1e3
 
 
@@ -93,7 +96,7 @@ def _operator_costs(cost: CostModel, before: Sequence[Term], after: Sequence[Ter
 
 def _by_kernel(cost: CostModel, outputs: Sequence[Term]) -> dict[str, tuple[int, float]]:
     found: dict[str, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
-    for unit in cost.kernels(outputs):
+    for unit in cost.kernels(outputs, around=Around.of_model(outputs)):
         seconds = cost.known(unit)
         count, total = found[_kernel(unit)]
         found[_kernel(unit)] = count + 1, total + (seconds if seconds is not None and math.isfinite(seconds) else 0.0)

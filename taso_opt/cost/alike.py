@@ -89,9 +89,10 @@ class PartNumbers:
         return sorted(term.children, key=lambda child: (self._inside.get(child) or self._own(child)).number)
 
     def _surroundings(self, ends: Sequence[Term], outputs: Sequence[Term], around: Around) -> list[Any]:
-        """The layouts in which there are operands, and in which results are wanted."""
+        """The layouts in which there are operands, in which results are wanted, and which of them the model gives."""
         found = [(one in around.blocked, *((one, layout) in around.there for layout in LAYOUTS)) for one in ends]
-        return [*found, *(tuple((one, layout) in around.wanted for layout in LAYOUTS) for one in outputs)]
+        wanted = [tuple((one, layout) in around.wanted for layout in LAYOUTS) for one in outputs]
+        return [*found, *wanted, *(one in around.given for one in outputs)]
 
     def _depths(self, ends: Sequence[Term], boundary: Collection[Term], has_inputs: bool) -> list[int]:
         """How deep operands lie, which decides between regions: counted from the least deep one that is computed.

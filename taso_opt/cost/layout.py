@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from taso_opt.core.term import Apply, Term
 from taso_opt.core.types import TensorType
+from taso_opt.cost.regions import has_seed
 from taso_opt.cost.units import Unit
 from taso_opt.onnx_io import BLOCKED, FROM_BLOCKED, PLAIN, TO_BLOCKED
 from taso_opt.spec.builder import OPAQUE, Builder
@@ -21,6 +22,9 @@ from taso_opt.spec.builder import OPAQUE, Builder
 FormOf = Callable[[Unit], str]
 TypesOf = Callable[[Term], Sequence[TensorType]]
 IMAGE_RANK = 4
+GIVEN = " as an output"
+"""Ends the key of what the model gives, where that may have another cost than in front of other kernels."""
+
 MOST_CHANNELS = 1 << 16
 """Of an image that may be blocked: asking the runtime takes filters of as many channels, and minutes for millions."""
 
@@ -29,12 +33,19 @@ MOST_CHANNELS = 1 << 16
 class Around:
     """What lies around a part of a graph.
 
-    Which of its operands are blocked, which layouts of a value there are anyway, and which are wanted by what stays.
+    Which of its operands are blocked, which layouts of a value there are anyway, which are wanted by what stays, and
+    which of its results the model gives.
     """
 
     blocked: frozenset[Term] = frozenset()
     there: frozenset[tuple[Term, str]] = frozenset()
     wanted: frozenset[tuple[Term, str]] = frozenset()
+    given: frozenset[Term] = frozenset()
+
+    @classmethod
+    def of_model(cls, outputs: Collection[Term]) -> Around:
+        """What lies around a whole model."""
+        return cls(wanted=frozenset((output, PLAIN) for output in outputs), given=frozenset(outputs))
 
     @property
     def asks_for_blocks(self) -> bool:
@@ -66,13 +77,15 @@ class Layouts:
 
     def around(self, dead: Collection[Term], born: Collection[Term], roots: Iterable[tuple[Term, Term]]) -> Around:
         """What lies around a change that removes and adds terms and puts others in the place of some roots."""
+        roots = list(roots)
+        given = frozenset(side for pair in roots if None in self.readers.get(pair[0], {}) for side in pair)
         if not self.blocked:
-            return NOTHING
+            return Around(given=given) if given else NOTHING
         changed = frozenset(dead) | frozenset(born)
         operands = {child for term in changed for child in term.children} - changed
         wanted = {(side, layout) for pair in roots for layout in self._read(pair[0], dead) for side in pair}
         there = {(operand, layout) for operand in operands for layout in self._read(operand, dead)}
-        return Around(self.blocked & operands, frozenset(there), frozenset(wanted))
+        return Around(self.blocked & operands, frozenset(there), frozenset(wanted), given)
 
     def with_outputs(self, outputs: Iterable[Term]) -> Layouts:
         """The same, with what is outside of the graph reading its outputs."""
@@ -106,6 +119,16 @@ def _is_image(types: Sequence[TensorType]) -> bool:
 def form_key(unit: Unit, form: str) -> str:
     """The key of the cost of a unit that runs by a form."""
     return f"{unit.key} [{form}]"
+
+
+def as_output(unit: Unit, given: frozenset[Term]) -> Unit:
+    """A unit as it runs in its place: where it is a region around a fusion that the model gives, that has a cost apart.
+
+    What runs on blocked values is never given, and what is one operator is fused with nothing.
+    """
+    fuses = len(unit.members) > 1 and split_form(unit.key) is None and has_seed(unit.members)
+    is_given = fuses and not given.isdisjoint(unit.roots)
+    return replace(unit, key=f"{unit.key}{GIVEN}", is_given=True) if is_given else unit
 
 
 def split_form(key: str) -> tuple[str, str] | None:

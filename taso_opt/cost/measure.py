@@ -271,7 +271,7 @@ class Measurer:
             return _Prepared(unit.key)
         constants = sum(type_bytes(builder.type(one)) for one in operands(unit) if finder.is_constant(one))
         ports = _ports(unit, builder)
-        part = FUSED if self._shows_parts and has_seed(unit.members) else WHOLE
+        part = FUSED if self._shows_parts and has_seed(unit.members) and not unit.is_given else WHOLE
         waits = weights > NEAREST_CACHE
         values = kernel_bytes(unit, builder) - constants
         return _Prepared(unit.key, model, copies, ports, part, copies * constants, copies * values, waits)

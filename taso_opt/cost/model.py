@@ -14,7 +14,7 @@ from taso_opt.core.term import Term, postorder
 from taso_opt.cost.alike import PartNumbers
 from taso_opt.cost.drift import CANARY
 from taso_opt.cost.guess import Guesses
-from taso_opt.cost.layout import NOTHING, Around, Layouts, is_of_images, lay_out, split_form
+from taso_opt.cost.layout import NOTHING, Around, Layouts, as_output, is_of_images, lay_out, split_form
 from taso_opt.cost.measure import (
     NEAREST_CACHE,
     READ_BYTES,
@@ -28,7 +28,7 @@ from taso_opt.cost.stems import Stems, consistent
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
 from taso_opt.cost.work import awaited, multiplications, rough_seconds
-from taso_opt.onnx_io import PLAIN, Model, in_written_order
+from taso_opt.onnx_io import Model, in_written_order
 from taso_opt.spec.builder import Builder
 
 MOST_AGAIN = 48
@@ -76,7 +76,7 @@ class CostModel:
         self._awaited: dict[tuple[Term, ...], list[Read]] = {}
         self._read_times: ReadTimes | None = None
         self._fresh: set[str] = set()
-        self._shelf = Shelf(table, measurer.place)
+        self._shelf = Shelf(table, self.place)
         self._times: Counter[tuple[str, bool]] = Counter()
         self.measured, self.measuring_s = 0, 0.0
         """How many units were measured, and how many seconds that took."""
@@ -96,8 +96,8 @@ class CostModel:
 
     @property
     def place(self) -> str:
-        """What the costs hold for, as a key of the cost table."""
-        return self._measurer.place
+        """What the costs hold for, as a key of the cost table: some operators cannot be written in every opset."""
+        return f"{self._measurer.place} | opset {self._opset}"
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> list[Unit]:
         """What the runtime executes together of the terms that the outputs need, down to the boundary."""
@@ -116,15 +116,17 @@ class CostModel:
     ) -> Sequence[Unit]:
         """The same as it runs in its place, with the conversions between layouts, as far as is known of them.
 
-        `units` are what the method of that name answers, where the caller has asked before.
+        Fusions of what the model gives are kernels of their own: the runtime may not make them there. `units` are what
+        the method of that name answers, where the caller has asked before.
         """
         units = self.units(outputs, boundary) if units is None else units
-        return self._laid_out(units, outputs, boundary, around)[0]
+        found = self._laid_out(units, outputs, boundary, around)[0]
+        return [as_output(unit, around.given) for unit in found] if around.given else found
 
     def execution(self, outputs: Sequence[Term]) -> tuple[list[frozenset[Term]], Layouts]:
         """The terms of a graph that the runtime executes together, and the layouts of its values."""
         units = self.units(outputs)
-        readers = Around(wanted=frozenset((output, PLAIN) for output in outputs))
+        readers = Around.of_model(outputs)
         return [unit.members for unit in units], self._laid_out(units, outputs, (), readers)[1].with_outputs(outputs)
 
     def _laid_out(
@@ -195,7 +197,7 @@ class CostModel:
         """The kernels of a graph, all of known cost."""
         units = self.units(outputs, boundary)
         self.learn(units)
-        around = NOTHING if boundary else Around(wanted=frozenset((output, PLAIN) for output in outputs))
+        around = NOTHING if boundary else Around.of_model(outputs)
         kernels = self.kernels(outputs, boundary, around, units)
         self.prepare(kernels)
         return kernels

@@ -22,7 +22,7 @@ class Shelf:
     """The measurements of one place by unit, by whether they are of a unit between convolutions, and by number."""
 
     def __init__(self, table: CostTable, place: str) -> None:
-        self._table = table
+        self._table, self._place = table, place
         self._kept: dict[tuple[str, bool, int], CostEntry] = {}
         self._put(_at_place(place, table.load(place)))
 
@@ -32,7 +32,10 @@ class Shelf:
 
     def keep(self, times: Mapping[str, int], entries: Iterable[CostEntry]) -> None:
         """Keep new measurements; `times` has the number of each by the key of its unit."""
-        numbered = [replace(entry, unit=_numbered(entry.unit, times[_unit(entry.unit)])) for entry in entries]
+        numbered = [
+            replace(entry, device=self._place, unit=_numbered(entry.unit, times[_unit(entry.unit)]))
+            for entry in entries
+        ]
         self._table.store(numbered)
         self._put(numbered)
 

@@ -51,13 +51,15 @@ class Unit:
     """Operators that run as one kernel or are fused together; `key` says all that their cost depends on.
 
     `roots` are the members that others use, `inputs` what they take from outside but for constants, each once, both in
-    the order in which the key says them.
+    the order in which the key says them. `is_given` says that the model gives a result of them, and no operator of it
+    uses that.
     """
 
     key: str
     roots: tuple[Apply, ...] = field(compare=False)
     members: frozenset[Term] = field(compare=False)
     inputs: tuple[Term, ...] = field(default=(), compare=False)
+    is_given: bool = field(default=False, compare=False)
 
     @property
     def has_convolution(self) -> bool:

@@ -85,3 +85,16 @@ def test_a_later_run_sees_the_costs_of_the_first_one_as_they_changed_on_the_way(
     assert len(set(seen)) > 5, "costs change on the way"
     assert run(later) == seen
     assert (first.asked > 0, later.asked) == (True, 0)
+
+
+def test_what_cannot_be_written_in_one_opset_is_measured_for_another(table):
+    op = load_specs().builder()
+    outputs = [op.Relu(tensor(Var, "x", 8, 8))]
+
+    class Unwritten(Wavering):
+        def measure(self, units, builder, finder, opset):
+            return [CostEntry(self.place, unit.key, math.inf, 0.0, 0) for unit in units]
+
+    assert CostModel(op, table, Unwritten(), opset=17).cost(outputs) == math.inf
+    assert CostModel(op, table, Wavering(), opset=17).cost(outputs) == math.inf
+    assert CostModel(op, table, Wavering(), opset=20).cost(outputs) < math.inf
