@@ -22,6 +22,7 @@ from taso_opt.generate.expansions import discover_expansions
 from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
 from taso_opt.generate.families import EXTRA, POOLS, Pool
 from taso_opt.generate.generalise import Generaliser
+from taso_opt.generate.kernels import discover_kernels
 from taso_opt.generate.lines import discover_lines
 from taso_opt.generate.means import discover_means
 from taso_opt.generate.moved import discover_moved
@@ -108,7 +109,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     definitions = discover_definitions(library, names, (*scalars, *bounded))
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
-        *(discover_tiles, discover_lines, discover_moved),
+        *(discover_tiles, discover_lines, discover_moved, discover_kernels),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

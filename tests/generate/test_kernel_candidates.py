@@ -1,0 +1,52 @@
+"""Sums of convolutions with kernels of two sizes become one, where pads and zeros fit, and nowhere else."""
+
+import pytest
+
+from taso_opt.core.term import Apply, postorder
+from taso_opt.generate.kernels import discover_kernels
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.examine import examine
+from taso_opt.verify.prove import Prover
+from taso_opt.verify.verdict import Proved, Refuted
+
+SMALL = "dilations=(1, 1), group=g, pads=(p, q, r, s), strides=(u, v)"
+LARGE = "dilations=(1, 1), group=g, pads=(p+a, q+b, r+c, s+d), strides=(u, v)"
+TYPES = "x[n, g*k, h, w], y[g*m, k, i, j], z[g*m, k, i+a+c, j+b+d]"
+
+
+def merged(zeros, pads=LARGE):
+    added = f"Add(Conv(x, y; {SMALL}), Conv(x, z; {LARGE}))"
+    return f"{added} = Conv(x, Add(Enlarge(y; pads=({zeros})), z); {pads}) where {TYPES}"
+
+
+@pytest.fixture(scope="module")
+def candidates(library):
+    return discover_kernels(library, 0, frozenset(library.operators))
+
+
+def test_they_are_found_with_any_biases_for_any_pads_strides_and_groups(library, candidates, covers):
+    assert len(candidates) == 4
+    assert covers(candidates, merged("a, b, c, d"))
+    biases = [
+        sum(len(one.args) == 3 for one in postorder(rule.source + rule.target) if is_conv(one)) for rule in candidates
+    ]
+    assert sorted(biases) == [0, 2, 2, 3]
+
+
+def is_conv(term):
+    return isinstance(term, Apply) and term.operator == "Conv"
+
+
+def test_all_are_proved(library, candidates):
+    prover = Prover(library)
+    for rule in candidates:
+        assert isinstance(examine(library, prover, rule), Proved)
+
+
+@pytest.mark.parametrize("text", [merged("c, b, a, d"), merged("a, b, c, d", SMALL.replace("p, q", "p+a+c, q+b+d"))])
+def test_zeros_at_the_wrong_side_are_refuted(library, text):
+    assert isinstance(examine(library, Prover(library), parse_rule(text, library.builder())), Refuted)
+
+
+def test_only_the_named_operators_are_tried(library):
+    assert discover_kernels(library, 0, frozenset({"Add", "Conv"})) == ()
