@@ -126,9 +126,9 @@ def as_output(unit: Unit, given: frozenset[Term]) -> Unit:
 
     What runs on blocked values is never given, and what is one operator is fused with nothing.
     """
-    fuses = len(unit.members) > 1 and split_form(unit.key) is None and has_seed(unit.members)
-    is_given = fuses and not given.isdisjoint(unit.roots)
-    return replace(unit, key=f"{unit.key}{GIVEN}", is_given=True) if is_given else unit
+    if len(unit.members) == 1 or given.isdisjoint(unit.roots) or split_form(unit.key) or not has_seed(unit.members):
+        return unit
+    return replace(unit, key=f"{unit.key}{GIVEN}", is_given=True)
 
 
 def split_form(key: str) -> tuple[str, str] | None:

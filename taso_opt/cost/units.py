@@ -51,8 +51,8 @@ class Unit:
     """Operators that run as one kernel or are fused together; `key` says all that their cost depends on.
 
     `roots` are the members that others use, `inputs` what they take from outside but for constants, each once, both in
-    the order in which the key says them. `is_given` says that the model gives a result of them, and no operator of it
-    uses that.
+    the order in which the key says them. `is_given` says that the model gives one of the roots, behind which the
+    runtime may fuse less.
     """
 
     key: str
