@@ -15,6 +15,7 @@ from taso_opt.api.evidence import Evidence, evidence
 from taso_opt.api.free_threads import with_free_threads
 from taso_opt.api.inner import with_rewritten_bodies
 from taso_opt.api.job import Job
+from taso_opt.api.misjudged import MISLED, misleading_operator
 from taso_opt.api.question import search_question
 from taso_opt.api.respelling import with_respelled_nodes
 from taso_opt.api.session import (
@@ -105,14 +106,18 @@ def optimize_file(
         deadline, hindrance = started + budget + FINALS_S, obstacle(read, runtime, run)
         job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, budget, deadline, hindrance)
         job = with_rewritten_bodies(with_respelled_nodes(with_tidied_model(job)), _faster)
-        # 2. Search for cheaper graphs with the proved rules and the measured costs.
-        found, costs = search(job)
-        plans = finalists(job, found, costs)
-        shown = plans[0] if plans and chosen.dry_run else found.plans[-1]
-        draft = _with_evidence(_draft(job, found, costs, shown), evidence(job.model, costs.latency, shown))
-        # 3. Let the best ones prove themselves; write the winner, or the original as it was.
-        record = _planned(job, draft, plans, costs) if chosen.dry_run else _decided(job, draft, plans, costs)
+        record = _optimized(job)
     return replace(record, seconds=time.monotonic() - started)
+
+
+def _optimized(job: Job) -> Record:
+    # 2. Search for cheaper graphs with the proved rules and the measured costs.
+    found, costs = search(job)
+    plans = finalists(job, found, costs)
+    shown = plans[0] if plans and job.settings.dry_run else found.plans[-1]
+    draft = _with_evidence(_draft(job, found, costs, shown), evidence(job.model, costs.latency, shown))
+    # 3. Let the best ones prove themselves; write the winner, or the original as it was.
+    return _planned(job, draft, plans, costs) if job.settings.dry_run else _decided(job, draft, plans, costs)
 
 
 def _read(path: Path, output: Path, chosen: OptimizeSettings) -> tuple[Model, tuple[Sample, ...]]:
@@ -169,7 +174,7 @@ def _searched(
     while found is None or _rests_on_noise(job, found, latency, clock):
         costs = Costs.of(job.goal, latency, bound, outputs)
         limits = SearchLimits(budget=max(0.0, job.budget - clock.seconds))
-        space = model.builder, rewriter, costs.oracle, spellable(model)
+        space = model.builder, rewriter, costs.oracle, spellable(model, without=job.without)
         result = BacktrackingSearch(*space, job.settings.alpha, limits, clock).run(outputs, report)
         found = result if found is None else result.after(found)
     costs = Costs.of(job.goal, latency, bound, outputs)
@@ -241,13 +246,25 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     if contest.finals is None:
         assert contest.recalled is not None, "finals that were not held are recalled"
         reason = f"{costs.not_ahead}, as measured at {contest.recalled.decided_at} ({AGAIN})"
-        return _unchanged(job, replace(draft, reason=reason))
+        return _lost(job, replace(draft, reason=reason), plans[0], costs)
     measured, finalist = with_measurement(draft, contest, checked_names(job)), contest.finals.finalist
     if finalist is None:
         return _unchanged(job, replace(measured, reason=NONE_RUNS))
     if not finalist.won:
-        return _unchanged(job, replace(measured, reason=costs.not_ahead))
+        return _lost(job, replace(measured, reason=costs.not_ahead), plans[0], costs)
     return _improved(job, measured, plans[finalist.number], contest.winner, costs)
+
+
+def _lost(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:
+    """What becomes of a run whose plans, the best of which is given, are no faster than the original."""
+    operator = misleading_operator(job, record, plan, costs)
+    if operator is None:
+        return _unchanged(job, record)
+    remark = MISLED.format(operator)
+    job.tell(remark)
+    return _optimized(
+        replace(job, without=frozenset({operator}), budget=job.budget / 2, remarks=(*job.remarks, remark))
+    )
 
 
 def _improved(job: Job, measured: Record, plan: Plan, written: ModelProto | None, costs: Costs) -> Record:

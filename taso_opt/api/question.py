@@ -16,8 +16,8 @@ from taso_opt.search.plan import Plan
 
 def search_question(job: Job, rules: RuleSet) -> str:
     """A digest of all that a search depends on beside costs: model, sizes, rules, goal, budget, version of the tool."""
-    sizes = sorted(job.source.bindings.items())
-    found = sha256(repr((__version__, sizes, job.goal, job.budget, job.settings.alpha)).encode())
+    sizes, without = sorted(job.source.bindings.items()), sorted(job.without)
+    found = sha256(repr((__version__, sizes, job.goal, job.budget, job.settings.alpha, without)).encode())
     found.update(" ".join(rule.name for rule in rules).encode())
     _add_model(found, job)
     return found.hexdigest()

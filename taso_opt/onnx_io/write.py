@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from onnx import ModelProto
 
@@ -44,8 +44,11 @@ def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold
     return result
 
 
-def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], bool]:
-    """A test whether everything new in a term can be written into the model; it remembers what it was asked."""
+def spellable(model: Model, builder: Builder | None = None, without: Collection[str] = ()) -> Callable[[Term], bool]:
+    """A test whether everything new in a term can be written into the model; it remembers what it was asked.
+
+    No operator of `without` can.
+    """
     maker = builder or model.builder
     known: dict[Term, bool] = {}
     is_constant = Constants()
@@ -58,7 +61,7 @@ def spellable(model: Model, builder: Builder | None = None) -> Callable[[Term], 
             return True
         if is_constant(term):  # a weight repeated up to a size that only a run knows cannot be computed ahead of time
             return all(kind.is_static for kind in maker.types(term))
-        return spelled(maker, term, model.opset, model.number) is not None
+        return term.operator not in without and spelled(maker, term, model.opset, model.number) is not None
 
     return lambda term: bottom_up(known, term, found)
 
