@@ -102,6 +102,12 @@ def _moved(op, update, new, h):
 MIXTURES = {"mixed": _mixed, "moved": _moved}
 """How models say that the state is kept as far as the update gate says, and else the candidate is taken."""
 
+TURNED = {
+    "mixed_the_other_way": lambda op, update, new, h: _mixed(op, update, h, new),
+    "moved_the_other_way": lambda op, update, new, h: _moved(op, update, h, new),
+}
+"""The same where the candidate is taken as far as the update gate says, as in the first papers on such units."""
+
 
 @definition(respelled=False)
 def gru_step_with_late_reset(op, x: "1 b i", w: "1 3*n i", r: "1 3*n n", b: "1 6*n", h: "1 b n"):
@@ -140,22 +146,35 @@ def gru_goes_on(op, x: "t b i", y: "s b i", w: "1 3*n i", r: "1 3*n n", b: "1 6*
     return one_after_the_other(op, partial(op.GRU, linear_before_reset=linear_before_reset), x, y, w, r, b, h)
 
 
-def _step_of_gates(where, mixture, late):
-    """One element, where each gate has weights of its own."""
+def _step_of_gates(where, mixture, late, of_candidate=None):
+    """One element, where each gate has weights of its own; the candidate's biases may be elsewhere."""
+    there = of_candidate or where
 
     def law(op, x, h, **weights):
         own = by_gate(weights, GATES)
         update, reset = (op.Sigmoid(sum_of(op, where, x, h, *one)) for one in own[:2])
-        if late:
-            of_x, of_h = _affine(op, x, h, *own[2])
-            candidate = op.Add(of_x, op.Mul(reset, of_h))
-        else:
-            candidate = sum_of(op, where, x, op.Mul(reset, h), *own[2])
-        return _last(op, x, h, own, late), MIXTURES[mixture](op, update, op.Tanh(candidate), h)
+        late_or_early = partial(_late_sum, op, there, reset) if late else partial(_early_sum, op, there, reset)
+        new = op.Tanh(late_or_early(x, h, *own[2]))
+        if mixture in TURNED:  # what is 1 less a gate is the gate of the negated sum
+            own = [[op.Neg(one) for one in own[0]], *own[1:]]
+            return _last(op, x, h, own, late), TURNED[mixture](op, update, new, h)
+        return _last(op, x, h, own, late), MIXTURES[mixture](op, update, new, h)
 
     schemes = {"x": "b i", "h": "b n", **weight_schemes(where, GATES)}
     name = f"gru_step_of_gates_{mixture}_with_{'late' if late else 'early'}_reset_and_biases_{where}"
-    return Axiom(name, law, (schemes,), {}, respelled=False)
+    return Axiom(name if of_candidate is None else f"{name}_or_{there}", law, (schemes,), {}, respelled=False)
+
+
+def _early_sum(op, where, reset, x, h, *weights):
+    return sum_of(op, where, x, op.Mul(reset, h), *weights)
+
+
+def _late_sum(op, where, reset, x, h, w, r, *biases):
+    """What goes into the candidate where the product of the state is reset."""
+    if where == "behind":
+        return op.Add(op.Add(op.MatMul(x, w), op.Mul(reset, op.MatMul(h, r))), *biases)
+    of_x, of_h = _affine(op, x, h, w, r, *biases)
+    return op.Add(of_x, op.Mul(reset, of_h))
 
 
 def _step_of_joined_gates(where, mixture, order):
@@ -191,7 +210,8 @@ ORDERS = ((0, 1, 2), (1, 0, 2))
 """Those of ONNX and Keras, and of PyTorch."""
 
 DEFINITIONS = (
-    *(_step_of_gates(where, mixture, 0) for where in BIASES for mixture in MIXTURES),
-    *(_step_of_gates(where, mixture, 1) for where in LATE for mixture in MIXTURES),
+    *(_step_of_gates(where, mixture, 0) for where in BIASES for mixture in (*MIXTURES, *TURNED)),
+    *(_step_of_gates(where, mixture, 1) for where in (*LATE, "behind") for mixture in (*MIXTURES, *TURNED)),
+    *(_step_of_gates("behind", mixture, 1, of_candidate="with_x") for mixture in (*MIXTURES, *TURNED)),
     *(_step_of_joined_gates(where, mixture, order) for where in LATE for mixture in MIXTURES for order in ORDERS),
 )

@@ -4,6 +4,7 @@ import pytest
 
 from fake_cost import FakeCost
 from taso_opt.core.dims import symbol
+from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
@@ -68,12 +69,35 @@ def lstm_cells(op, xs, own, batch=2):
     return states
 
 
-def gru_cells(op, xs, own):
+def early(op, x, h, reset, own):
+    return affine(op, x, op.Mul(reset, h), own)
+
+
+def late(op, x, h, reset, own):
+    w, r, p = own
+    return op.Add(op.Add(op.MatMul(x, w), p), op.Mul(reset, op.MatMul(h, r)))
+
+
+def late_before_the_bias(op, x, h, reset, own):
+    w, r, p = own
+    return op.Add(op.Add(op.MatMul(x, w), op.Mul(reset, op.MatMul(h, r))), p)
+
+
+def mixed(op, gate, first, second):
+    return op.Add(op.Mul(op.Sub(literal(1, "float32"), gate), first), op.Mul(gate, second))
+
+
+def moved(op, gate, first, second):
+    return op.Add(first, op.Mul(gate, op.Sub(second, first)))
+
+
+def gru_cells(op, xs, own, candidate=early, mixture=moved, turned=False):
+    """The states, which are kept as far as the update gate says, or taken on if that is `turned`."""
     h, states = tensor(Var, "h", 2, SIZE), []
     for x in xs:
         z, r = (op.Sigmoid(affine(op, x, h, one)) for one in own[:2])
-        new = op.Tanh(affine(op, x, op.Mul(r, h), own[2]))
-        h = op.Add(new, op.Mul(z, op.Sub(h, new)))
+        new = op.Tanh(candidate(op, x, h, r, own[2]))
+        h = mixture(op, z, h, new) if turned else mixture(op, z, new, h)
         states.append(h)
     return states
 
@@ -123,8 +147,11 @@ def splits(roots):
     return [term.attribute("sizes") for term in split]
 
 
-def test_cells_of_a_gated_recurrent_unit_are_one_operator(op, rewriter):
-    (new,) = chains(op, rewriter, gru_cells(op, elements(6), weights(gates=3))[-1])
+@pytest.mark.parametrize("candidate", [early, late, late_before_the_bias])
+@pytest.mark.parametrize("mixture", [mixed, moved])
+@pytest.mark.parametrize("turned", [False, True])
+def test_cells_of_a_gated_recurrent_unit_are_one_operator(op, rewriter, candidate, mixture, turned):
+    (new,) = chains(op, rewriter, gru_cells(op, elements(6), weights(gates=3), candidate, mixture, turned)[-1])
     assert (count(new, "GRU"), count(new, "Sigmoid", "Tanh")) == (1, 0)
 
 

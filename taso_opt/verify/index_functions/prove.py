@@ -25,7 +25,7 @@ from taso_opt.verify.index_functions.guards import lean
 from taso_opt.verify.index_functions.indices import names_in
 from taso_opt.verify.index_functions.layout import MAX_COPIES, merged, places
 from taso_opt.verify.index_functions.show import inequality, shown
-from taso_opt.verify.index_functions.signs import FACT, with_one_sign
+from taso_opt.verify.index_functions.signs import with_one_sign
 from taso_opt.verify.index_functions.tables import written_out
 from taso_opt.verify.index_functions.tensors import Tensor
 from taso_opt.verify.verdict import Unknown
@@ -118,8 +118,7 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
             # What tables of numbers leave is written out; then the other side has to be.
             ours, theirs = (_normal(xp.facts, written_out(side, MAX_COPIES)) for side in (ours, theirs))
         if ours != theirs:
-            ours, theirs = with_one_sign(ours), with_one_sign(theirs)
-            xp.used[FACT] = None
+            ours, theirs = (with_one_sign(side, xp.used) for side in (ours, theirs))
         if ours != theirs:
             return f"at {list(place)} one side is {shown(ours)}, the other {shown(theirs)}"
     return None

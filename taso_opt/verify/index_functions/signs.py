@@ -1,12 +1,14 @@
-"""Positive parts of differences, of which either operand may be taken off the other: max(a, 0) = a + max(-a, 0)."""
+"""Functions of a number that say what they are of the opposite one, such as max(a, 0) = a + max(-a, 0)."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 from taso_opt.spec.piecewise import RELU
+from taso_opt.spec.transcendental import SIGMOID
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import (
+    ONE,
     ZERO,
     Element,
     Factor,
@@ -18,37 +20,43 @@ from taso_opt.verify.index_functions.elements import (
     scaled,
 )
 
-FACT = f"{RELU.name}(a) = a + {RELU.name}(-a)"
+FACTS = {
+    RELU.name: f"{RELU.name}(a) = a + {RELU.name}(-a)",
+    SIGMOID.name: f"{SIGMOID.name}(a) = 1 - {SIGMOID.name}(-a)",
+}
+"""Of a difference it depends on its order which of them stands there; a gate that keeps is one that lets pass."""
 
 
-def with_one_sign(element: Element) -> Element:
-    """The same value with the positive part of an expression or of its opposite, the same one wherever either stands.
+def with_one_sign(element: Element, used: dict[str, None] | None = None) -> Element:
+    """The same value with such functions of an expression or of its opposite, the same one wherever either stands.
 
-    Which of two numbers a maximum is the one plus the positive part of the difference of, depends on their order.
+    The facts that this rests on are added to those that are `used`.
     """
-    return canonical(added(ZERO, *(_turned(one) for one in element.products)))
+    return canonical(added(ZERO, *(_turned(one, {} if used is None else used) for one in element.products)))
 
 
-def _turned(one: Product) -> Element:
-    others = tuple(factor for factor in one.factors if not _is_positive_part(factor))
+def _turned(one: Product, used: dict[str, None]) -> Element:
+    others = tuple(factor for factor in one.factors if not _can_turn(factor))
     total = Element((Product(one.coefficient, one.bound, others),))
     for factor in one.factors:
-        if _is_positive_part(factor):
+        if _can_turn(factor):
+            assert isinstance(factor, Image)
+            used[FACTS[factor.function]] = None
             total = multiplied(total, _of_one_sign(factor))
     return total
 
 
-def _is_positive_part(factor: Factor) -> bool:
-    """Whether a factor is the positive part of something in which nothing is summed up."""
-    if not isinstance(factor, Image) or factor.function != RELU.name:
+def _can_turn(factor: Factor) -> bool:
+    """Whether a function is one of these; a positive part, only of something in which nothing is summed up."""
+    if not isinstance(factor, Image) or factor.function not in FACTS:
         return False
-    return not any(one.bound for one in factor.argument.products)
+    return factor.function != RELU.name or not any(one.bound for one in factor.argument.products)
 
 
-def _of_one_sign(factor: Factor) -> Element:
-    assert isinstance(factor, Image)
+def _of_one_sign(factor: Image) -> Element:
     argument = canonical(factor.argument)
     opposite = canonical(scaled(argument, Fraction(-1)))
     if repr(argument) <= repr(opposite):
         return lone(factor)
-    return added(argument, lone(Image(factor.function, opposite, factor.monotone)))
+    turned = lone(Image(factor.function, opposite, factor.monotone))
+    return added(argument, turned) if factor.function == RELU.name else added(ONE, scaled(turned, Fraction(-1)))

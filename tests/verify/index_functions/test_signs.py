@@ -4,9 +4,10 @@ from fractions import Fraction
 
 from taso_opt.core.dims import symbol
 from taso_opt.spec.piecewise import RELU
+from taso_opt.spec.transcendental import SIGMOID, TANH
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import Access, Element, Image, Product
-from taso_opt.verify.index_functions.signs import with_one_sign
+from taso_opt.verify.index_functions.signs import FACTS, with_one_sign
 
 PLACE = symbol("i~0")
 SIZE = symbol("n")
@@ -56,3 +57,29 @@ def test_what_is_summed_up_inside_is_left_as_it_is():
 
     for scale in (1, -1):
         assert with_one_sign(image(scale)) == canonical(image(scale))
+
+
+def gate(scale, function=SIGMOID.name):
+    """A function of a sum and a number: what goes into a gate, or its opposite."""
+    inside = one(scale, X, bound=((str(PLACE), SIZE),)), one(scale, Y)
+    return Image(function, Element(inside), monotone=True)
+
+
+def test_one_less_a_gate_is_the_gate_of_the_opposite():
+    less = Element((one(1, Z), one(-1, gate(1), Z)))
+    turned = Element((one(1, gate(-1), Z),))
+    assert canonical(less) != canonical(turned)
+    assert with_one_sign(less) == with_one_sign(turned)
+    assert with_one_sign(less) != with_one_sign(Element((one(1, gate(1), Z),)))
+
+
+def test_no_other_function_is_one_less_that_of_the_opposite():
+    less = Element((one(1, Z), one(-1, gate(1, TANH.name), Z)))
+    assert with_one_sign(less) != with_one_sign(Element((one(1, gate(-1, TANH.name), Z),)))
+
+
+def test_only_facts_that_something_rests_on_are_named():
+    for element, facts in ((Element((one(1, gate(1)),)), {FACTS[SIGMOID.name]}), (Element((one(1, X),)), set())):
+        used = {}
+        with_one_sign(element, used)
+        assert set(used) == facts
