@@ -9,6 +9,7 @@ from functools import partial
 from taso_opt.core.literal import literal
 from taso_opt.spec import Axiom, Operator, Spelling, definition
 from taso_opt.spec.recurrent import (
+    AT_ONCE,
     BIASES,
     NOWHERE,
     ONE_STATE,
@@ -16,6 +17,7 @@ from taso_opt.spec.recurrent import (
     N,
     affine,
     all_and_last,
+    apart,
     by_gate,
     gate,
     infer_recurrent,
@@ -155,6 +157,7 @@ def _step_of_gates(where, mixture, late, of_candidate=None):
         update, reset = (op.Sigmoid(sum_of(op, where, x, h, *one)) for one in own[:2])
         late_or_early = partial(_late_sum, op, there, reset) if late else partial(_early_sum, op, there, reset)
         new = op.Tanh(late_or_early(x, h, *own[2]))
+        own = [apart(op, where, one) for one in own]
         if mixture in TURNED:  # what is 1 less a gate is the gate of the negated sum
             own = [[op.Neg(one) for one in own[0]], *own[1:]]
             return _last(op, x, h, own, late), TURNED[mixture](op, update, new, h)
@@ -210,7 +213,7 @@ ORDERS = ((0, 1, 2), (1, 0, 2))
 """Those of ONNX and Keras, and of PyTorch."""
 
 DEFINITIONS = (
-    *(_step_of_gates(where, mixture, 0) for where in BIASES for mixture in (*MIXTURES, *TURNED)),
+    *(_step_of_gates(where, mixture, 0) for where in (*BIASES, *AT_ONCE) for mixture in (*MIXTURES, *TURNED)),
     *(_step_of_gates(where, mixture, 1) for where in (*LATE, "behind") for mixture in (*MIXTURES, *TURNED)),
     *(_step_of_gates("behind", mixture, 1, of_candidate="with_x") for mixture in (*MIXTURES, *TURNED)),
     *(_step_of_joined_gates(where, mixture, order) for where in LATE for mixture in MIXTURES for order in ORDERS),

@@ -13,6 +13,7 @@ from taso_opt.spec.recurrent import (
     TIME,
     affine,
     all_and_last,
+    apart,
     by_gate,
     gate,
     infer_recurrent,
@@ -107,7 +108,7 @@ def _step_of_gates(where):
     def law(op, x, h, c, **weights):
         own = by_gate(weights, GATES)
         gates = (sum_of(op, where, x, h, *one) for one in own)
-        return _last(op, x, h, c, own), _states(op, c, *gates)
+        return _last(op, x, h, c, [apart(op, where, one) for one in own]), _states(op, c, *gates)
 
     schemes = {"x": "b i", "h": "b n", "c": "b n", **weight_schemes(where, GATES)}
     return Axiom(f"lstm_step_of_gates_with_biases_{where}", law, (schemes,), {}, respelled=False)
@@ -134,6 +135,6 @@ ORDERS = ((0, 2, 3, 1), (0, 3, 2, 1), (0, 1, 2, 3))
 """Those of PyTorch and Keras, of TensorFlow 1, and of ONNX."""
 
 DEFINITIONS = (
-    *map(_step_of_gates, BIASES),
-    *(_step_of_joined_gates(where, order) for where in (*BIASES, AT_ONCE) for order in ORDERS),
+    *map(_step_of_gates, (*BIASES, *AT_ONCE)),
+    *(_step_of_joined_gates(where, order) for where in (*BIASES, *AT_ONCE) for order in ORDERS),
 )

@@ -8,10 +8,12 @@ from functools import partial
 from taso_opt.spec import Axiom, Operator, Spelling, definition
 from taso_opt.spec.piecewise import RELU
 from taso_opt.spec.recurrent import (
+    AT_ONCE,
     BIASES,
     ONE_STATE,
     affine,
     all_and_last,
+    apart,
     by_gate,
     infer_recurrent,
     one_after_the_other,
@@ -92,7 +94,7 @@ def _step(where, activation):
 
     def law(op, x, h, **weights):
         (own,) = by_gate(weights, GATES)
-        whole = op.RNN(one_row(op, x), *packed(op, [own]), one_row(op, h), activation=activation)
+        whole = op.RNN(one_row(op, x), *packed(op, [apart(op, where, own)]), one_row(op, h), activation=activation)
         state = op.apply(activation, (sum_of(op, where, x, h, *own),), {})
         return without_row(op, op.item(whole, LAST)), state
 
@@ -100,4 +102,4 @@ def _step(where, activation):
     return Axiom(f"rnn_step_of_{activation.lower()}_with_biases_{where}", law, (schemes,), {}, respelled=False)
 
 
-DEFINITIONS = tuple(_step(where, activation) for where in BIASES for activation in ACTIVATIONS)
+DEFINITIONS = tuple(_step(where, activation) for where in (*BIASES, *AT_ONCE) for activation in ACTIVATIONS)

@@ -36,8 +36,8 @@ NOWHERE = "nowhere"
 BIASES = ("behind", "with_x", "with_h", "with_both", NOWHERE)
 """Where models add biases: to the sum of both products, to one of them, one to each, or none at all."""
 
-AT_ONCE = "at_once"
-"""Where elements and states are joined, so that there is one product, with one bias."""
+AT_ONCE = ("at_once", "at_once_state_first")
+"""Where elements and states are joined, in either order, so that there is one product, with one bias."""
 
 
 def infer_recurrent(
@@ -152,8 +152,12 @@ def _side_by_side(op: Builder, terms: Sequence[Term]) -> Term:
     return op.Concat(*terms, axis=-1) if len(terms) > 1 else terms[0]
 
 
-def sum_of(op: Builder, where: str, x: Term, h: Term, w: Term, r: Term, *biases: Term) -> Term:
+def sum_of(op: Builder, where: str, x: Term, h: Term, *weights: Term) -> Term:
     """What goes into a gate: both products and biases."""
+    if where in AT_ONCE:
+        joined, bias = weights
+        return op.Add(op.MatMul(op.Concat(*_in_order(where, x, h), axis=-1), joined), bias)
+    w, r, *biases = weights
     of_x, of_h = op.MatMul(x, w), op.MatMul(h, r)
     if where == NOWHERE:
         return op.Add(of_x, of_h)
@@ -162,6 +166,20 @@ def sum_of(op: Builder, where: str, x: Term, h: Term, w: Term, r: Term, *biases:
     if where == "behind":
         return op.Add(op.Add(of_x, of_h), *biases)
     return op.Add(op.Add(of_x, *biases), of_h) if where == "with_x" else op.Add(of_x, op.Add(of_h, *biases))
+
+
+def _in_order(where: str, of_element: Any, of_state: Any) -> tuple[Any, Any]:
+    """What belongs to elements and to states, in the order in which models join these."""
+    return (of_element, of_state) if where == AT_ONCE[0] else (of_state, of_element)
+
+
+def apart(op: Builder, where: str, weights: Sequence[Term]) -> list[Term]:
+    """Weights of the elements and of the state, and biases, from what models have of them."""
+    if where not in AT_ONCE:
+        return list(weights)
+    joined, bias = weights
+    split = op.Split(joined, axis=-2, sizes=_in_order(where, IN, N))
+    return [*_in_order(where, op.item(split, 0), op.item(split, 1)), bias]
 
 
 def products(op: Builder, gates: int, x: Term, w: Term, r: Term, b: Term, h: Term) -> tuple[Term, Term]:
@@ -192,13 +210,13 @@ def of_sequences(op: Builder, states: Term, x: Term, y: Term) -> tuple[Term, Ter
     )
 
 
-KINDS = {"w": "i {}n", "r": "n {}n", "p": "{}n", "q": "{}n"}
-"""Weights of the elements and of the state, and biases of both, of one gate or of several."""
+KINDS = {"u": "i+n {}n", "w": "i {}n", "r": "n {}n", "p": "{}n", "q": "{}n"}
+"""Weights of both, of the elements and of the state, and biases of both, of one gate or of several."""
 
 
-def _kinds(where: str) -> list[str]:
+def _kinds(where: str) -> str:
     """What there is of weights and biases where biases are in this place."""
-    return list(KINDS)[: {NOWHERE: 2, "with_both": 4}.get(where, 3)]
+    return "up" if where in AT_ONCE else {NOWHERE: "wr", "with_both": "wrpq"}.get(where, "wrp")
 
 
 def weight_schemes(where: str, gates: int) -> dict[str, str]:
@@ -207,15 +225,13 @@ def weight_schemes(where: str, gates: int) -> dict[str, str]:
 
 
 def by_gate(weights: Mapping[str, Term], gates: int) -> list[list[Term]]:
-    """What each gate has of its own."""
+    """What each gate has of its own, as models have it."""
     named = ([f"{kind}{number}" for kind in KINDS] for number in range(gates))
     return [[weights[name] for name in names if name in weights] for names in named]
 
 
 def joined_schemes(where: str, gates: int) -> dict[str, str]:
     """The schemes of what several gates have together."""
-    if where == AT_ONCE:
-        return {"u": f"i+n {gates}*n", "p": f"{gates}*n"}
     return {kind: KINDS[kind].format(f"{gates}*") for kind in _kinds(where)}
 
 
@@ -223,15 +239,8 @@ def of_joined(
     op: Builder, where: str, order: Sequence[int], x: Term, h: Term, weights: Mapping[str, Term]
 ) -> tuple[list[Term], list[list[Term]]]:
     """What goes into each gate, and what each has of its own, where all are computed together in this order."""
-    together: list[Term]
-    joined: Term
-    if where == AT_ONCE:
-        split = op.Split(weights["u"], axis=-2, sizes=(IN, N))
-        together = [op.item(split, 0), op.item(split, 1), weights["p"]]
-        joined = op.Add(op.MatMul(op.Concat(x, h, axis=-1), weights["u"]), weights["p"])
-    else:
-        together = [weights[kind] for kind in KINDS if kind in weights]
-        joined = sum_of(op, where, x, h, *together)
+    together = [weights[kind] for kind in KINDS if kind in weights]
+    joined = sum_of(op, where, x, h, *together)
     places = [order.index(number) for number in range(len(order))]
-    own = [[parts(op, one, len(order))[place] for one in together] for place in places]
+    own = [[parts(op, one, len(order))[place] for one in apart(op, where, together)] for place in places]
     return [parts(op, joined, len(order))[place] for place in places], own

@@ -130,6 +130,29 @@ def test_all_states_may_be_used(op, rewriter):
     assert (count(new, "LSTM"), count(new, "Sigmoid", "Tanh")) == (1, 0)
 
 
+@pytest.mark.parametrize("state_first", [False, True])
+def test_elements_and_states_may_be_joined(op, rewriter, state_first):
+    """As where the gates of a cell are said to look at both at once."""
+
+    def at_once(x, h, own):
+        joined, bias = own
+        return op.Add(op.MatMul(op.Concat(*((h, x) if state_first else (x, h)), axis=-1), joined), bias)
+
+    own = [(tensor(Const, f"u{at}", INPUTS + SIZE, SIZE), tensor(Const, f"p{at}", SIZE)) for at in range(4)]
+    h = g = tensor(Var, "h", 2, SIZE)
+    k, c = h, tensor(Var, "c", 2, SIZE)
+    for x in elements(4):
+        h = op.Tanh(at_once(x, h, own[0]))
+        z, r = (op.Sigmoid(at_once(x, g, one)) for one in own[:2])
+        g = mixed(op, z, op.Tanh(at_once(x, op.Mul(r, g), own[2])), g)
+        i, o, f, new = (at_once(x, k, one) for one in own)
+        c = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(new)))
+        k = op.Mul(op.Sigmoid(o), op.Tanh(c))
+    for operator, state in (("RNN", h), ("GRU", g), ("LSTM", k)):
+        (new,) = chains(op, rewriter, state)
+        assert (count(new, operator), count(new, "Sigmoid", "Tanh")) == (1, 0)
+
+
 def test_states_of_a_batch_of_any_size_are_parts_of_one_split(op, cutting):
     """Slices of a size that only a run knows could not be written into a model."""
     batch = symbol("b")
