@@ -50,7 +50,8 @@ class IndexArrays:
     """The primitives of meanings over tensors of symbolic sizes.
 
     A primitive records what it needs to be defined, as that a window fits into its image, in `facts`, and the
-    declared facts of scalar functions that it uses in `used`. What tells `recurrences` apart is numbered.
+    declared facts of scalar functions that it uses in `used`. What tells `recurrences` apart is numbered. Where padding
+    makes an axis of some size, sums over others of that size are cut in the same way.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -58,6 +59,7 @@ class IndexArrays:
         self.used: dict[str, None] = {}
         self.recurrences: dict[Hashable, int] = {}
         self._accesses = 0
+        self._padded: dict[Dim, Layout] = {}
 
     def variable(self, name: str, shape: Sequence[Dim], sign: Sign = Sign.ANY) -> Tensor:
         """A tensor of unknowns, of which the sign may be known."""
@@ -179,7 +181,7 @@ class IndexArrays:
 
         def element(place: Place) -> Element:
             total = ZERO
-            for indices, bound in places(self.facts, [cut_by_terms(layouts[name]) for name in inner]):
+            for indices, bound in places(self.facts, [cut_by_terms(layouts[name], self._padded) for name in inner]):
                 where = dict(zip((*outs, *inner), (*place, *indices), strict=True))
                 factors = [_picked(tensor, axes, where) for tensor, axes in zip((x, y), names, strict=True)]
                 total = added(total, summed(multiplied(*factors), bound))
@@ -191,7 +193,7 @@ class IndexArrays:
         """Sum over axes counted from the end, which disappear."""
 
         def total(whole: Callable[[Place], Element]) -> Element:
-            walks = places(self.facts, [cut_by_terms(x.layouts[axis]) for axis in sorted(axes)])
+            walks = places(self.facts, [cut_by_terms(x.layouts[axis], self._padded) for axis in sorted(axes)])
             return added(*(summed(whole(indices), bound) for indices, bound in walks))
 
         return reduced(x, axes, total)
@@ -276,6 +278,8 @@ class IndexArrays:
             joined([plain(begin), layout, plain(end)]) if (begin, end) != (0, 0) else layout
             for (begin, end), layout in zip(full, x.layouts, strict=True)
         )
+
+        self._padded.update((shape[axis], layouts[axis]) for axis in padded)
 
         def element(place: Place) -> Element:
             inner = [index - begin for index, (begin, _) in zip(place, full, strict=True)]

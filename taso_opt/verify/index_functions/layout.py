@@ -6,7 +6,7 @@ but none is wrong. A segment that ends with a negative number lacks so many posi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
@@ -113,9 +113,15 @@ def merged(left: Layout, right: Layout) -> Layout:
     return left if a or b else tuple(found)
 
 
-def cut_by_terms(layout: Layout) -> Layout:
-    """Segments of size n+p, or 2*m, as n and p, or m and m: how a sum over them is written on both sides alike."""
-    return tuple(part for segment in layout for part in (_terms(segment[0]) if len(segment) == 1 else (segment,)))
+def cut_by_terms(layout: Layout, known: Mapping[Dim, Layout]) -> Layout:
+    """Segments of size n+p, or 2*m, as n and p, or m and m: how a sum over them is written on both sides alike.
+
+    The terms of a size have no order: an axis of a size that is `known` is cut as that one is.
+    """
+    refined = [
+        part for segment in layout for part in (known.get(segment[0], (segment,)) if len(segment) == 1 else (segment,))
+    ]
+    return tuple(part for segment in refined for part in (_terms(segment[0]) if len(segment) == 1 else (segment,)))
 
 
 def _terms(size: Dim) -> Layout:
