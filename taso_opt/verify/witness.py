@@ -109,13 +109,23 @@ def _values(
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Weighted sums of the outputs of both sides; None when a tensor is large or has no elements.
 
-    One condition may be broken by all values of its variable.
+    They are of residues where these tell that the sides are equal: of a function of the opposite number, as of a gate
+    that is turned round, they know nothing. One condition may be broken by all values of its variable.
     """
+    if not (is_scalar(builder, rule) or rests_on_order(builder, rule) or _compares(builder, rule)):
+        values = _sums(builder, rule, sizes, without, scalar=False)
+        if values is None or values[0] == values[1]:
+            return values
+    return _sums(builder, rule, sizes, without, scalar=True)
+
+
+def _sums(
+    builder: Builder, rule: Rule, sizes: Sizes, without: Condition | None, scalar: bool
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     roots = instantiate(builder, (*rule.source, *rule.target), sizes, "float64")
     shapes = [kind.static_shape for term in postorder(roots) for kind in builder.types(term)]
     if any(min(shape, default=1) < 1 or prod(shape) > MAX_ELEMENTS for shape in shapes):
         return None
-    scalar = is_scalar(builder, rule) or rests_on_order(builder, rule) or _compares(builder, rule)
     arithmetic = FloatArrays() if scalar else ModularArrays()
     leaves: dict[Term, Array] = {leaf: _elements(leaf, scalar) for leaf in variables(roots)}
     values = conditioned(rule.conditions, leaves, ends=False)

@@ -12,6 +12,13 @@ g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d) => (float[1,1
 { p = MatMul(a, w)  q = MatMul(b, w)  r = MatMul(c, w)  s = MatMul(d, w)  y = Concat <axis = 1> (p, q, r, s) }"""
 
 
+TANH_GELU = """<ir_version: 8, opset_import: ["" : 20]> g (float[256,512] x) => (float[256,512] y)
+<float half = {0.5}, float one = {1.0}, float three = {3.0}, float share = {0.044715}, float factor = {0.79788456}>
+{ c = Pow(x, three)  a = Mul(c, share)  b = Add(x, a)  u = Mul(b, factor)  t = Tanh(u)  h = Add(t, one)
+  s = Mul(x, half)  y = Mul(s, h) }"""
+"""A model of which each operator is a kernel, since it gives the result; Gelu is one."""
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
@@ -37,3 +44,10 @@ def stackable():
     weight = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
     proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
     return proto
+
+
+@pytest.fixture
+def tanh_gelu(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(parser.parse_model(TANH_GELU).SerializeToString())
+    return path

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from onnx import parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.misjudged import misleading_operator
@@ -57,21 +56,13 @@ def test_nothing_is_left_out_of_plans_that_promised_little_nor_twice_nor_without
     assert misled(**case) is None
 
 
-TANH = """<ir_version: 8, opset_import: ["" : 20]> g (float[256,512] x) => (float[256,512] y)
-<float half = {0.5}, float one = {1.0}, float three = {3.0}, float share = {0.044715}, float factor = {0.79788456}>
-{ c = Pow(x, three)  a = Mul(c, share)  b = Add(x, a)  u = Mul(b, factor)  t = Tanh(u)  h = Add(t, one)
-  s = Mul(x, half)  y = Mul(s, h) }"""
-
-
-def test_a_second_search_keeps_to_what_the_model_has_and_its_outcome_is_written(process, tmp_path, monkeypatch):
+def test_a_second_search_keeps_to_what_the_model_has_and_its_outcome_is_written(process, tanh_gelu, monkeypatch):
     judged = finals._judged
     monkeypatch.setattr(finals, "_judged", lambda *asked: (judged(*asked)[0], False))
     monkeypatch.setattr("taso_opt.api.misjudged.LEAST_SHARE", 0.01)
-    path = tmp_path / "model.onnx"
-    path.write_bytes(parser.parse_model(TANH).SerializeToString())
     told = []
-    record = optimize_file(path, OptimizeSettings(budget=10.0), told.append, process)
+    record = optimize_file(tanh_gelu, OptimizeSettings(budget=10.0), told.append, process)
     assert record.result == "unchanged"
     (remark,) = [warning for warning in record.warnings if "made again" in warning]
     assert remark.startswith("with Gelu ") and remark in told
-    assert (tmp_path / "model.opt.onnx").read_bytes() == path.read_bytes()
+    assert (tanh_gelu.parent / "model.opt.onnx").read_bytes() == tanh_gelu.read_bytes()

@@ -34,18 +34,12 @@ def test_a_gelu_that_multiplies_by_the_root_of_one_half_becomes_one_kernel(model
     assert kernels(record.output, tmp_path) == ["Gelu"]
 
 
-TANH_GELU = """<ir_version: 8, opset_import: ["" : 20]> g (float[256,512] x) => (float[256,512] y)
-<float half = {0.5}, float one = {1.0}, float three = {3.0}, float share = {0.044715}, float factor = {0.79788456}>
-{ c = Pow(x, three)  a = Mul(c, share)  b = Add(x, a)  u = Mul(b, factor)  t = Tanh(u)  h = Add(t, one)
-  s = Mul(x, half)  y = Mul(s, h) }"""
-
-
-def test_a_gelu_that_the_runtime_fuses_only_in_front_of_others_is_one_at_the_end(process, tmp_path, first_wins):
+def test_a_gelu_that_the_runtime_fuses_only_in_front_of_others_is_one_at_the_end(
+    process, tanh_gelu, tmp_path, first_wins
+):
     """The runtime makes one kernel of these operators unless the model gives their result."""
-    path = tmp_path / "model.onnx"
-    path.write_bytes(parser.parse_model(TANH_GELU).SerializeToString())
-    assert len(kernels(path, tmp_path)) == 8
-    record = optimize_file(path, OptimizeSettings(budget=10.0), process=process)
+    assert len(kernels(tanh_gelu, tmp_path)) == 8
+    record = optimize_file(tanh_gelu, OptimizeSettings(budget=10.0), process=process)
     assert record.result == "improved"
     assert kernels(record.output, tmp_path) == ["Gelu"]
     before = next(entry for entry in record.costs if entry.count_before)
