@@ -340,3 +340,20 @@ def test_no_bytes_make_the_checker_fail(copy, library, proofs):
     assert findings.problems[0][1].startswith("expected the lines of a proof file, found")
     assert findings.followed == frozenset()
     assert len(compare_with_specs(proofs, library).problems) == 1
+
+
+GATE = "Sigmoid(MatMul(x, y))"
+KEPT = f"Mul(Sub(1, {GATE}), z)"
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"), [("Mul(Sigmoid(MatMul(x, Neg(y))), z)", float), (f"Mul(z, Sub(1, {GATE}))", int)]
+)
+def test_a_witness_is_of_numbers_where_residues_do_not_tell_that_both_sides_are_equal(library, target, kind):
+    builder = library.builder()
+    rule = parse_rule(f"{KEPT} = {target} where x[m, k], y[k, n], z[m, n]", builder)
+    witness = make_witness(builder, rule)
+    assert [type(value) for value in witness.values] == [kind]
+    assert replay(builder, rule, witness) is None
+    false = parse_rule(f"{KEPT} = Mul({GATE}, z) where x[m, k], y[k, n], z[m, n]", builder)
+    assert "gives other values" in replay(builder, false, witness)
