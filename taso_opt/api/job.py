@@ -25,7 +25,7 @@ class Job:
     `saved_s` is what the passes save in seconds, as far as the costs of kernels say.
     `remarks` are warnings of what came before the search.
     `budget` is the time for the search in seconds.
-    No operator of `without` is brought in by rules.
+    `without` are operators that no rule may bring in.
     `deadline`, by the monotonic clock, is when nothing more is begun that is there for certainty alone.
     `obstacle` says why the whole model cannot run here, "" where it can: its rewritten parts are then checked alone.
     """

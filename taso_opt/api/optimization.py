@@ -111,6 +111,7 @@ def optimize_file(
 
 
 def _optimized(job: Job) -> Record:
+    """The second half of the story, from a model that is known to run to what becomes of it."""
     # 2. Search for cheaper graphs with the proved rules and the measured costs.
     found, costs = search(job)
     plans = finalists(job, found, costs)
