@@ -32,6 +32,7 @@ from taso_opt.runtime import (
 )
 from taso_opt.search.agreement import Agreement, agreement
 from taso_opt.search.feeds import sample_feeds, timing_feeds
+from taso_opt.search.kinds import remark, telling_kind
 from taso_opt.spec import load_specs
 
 
@@ -52,7 +53,8 @@ def compare_files(
         for model in (reference, other):
             require_loadable(model, info)
         reference = at_sizes_that_run(reference, chosen.dims, samples, process, run)
-        feeds = sample_feeds(reference.inputs, samples, chosen.seed)
+        kind = telling_kind(process, reference, samples, run)
+        feeds = sample_feeds(reference.inputs, samples, chosen.seed, kind=kind)
         timing = timing_feeds(reference.inputs, samples, chosen.seed)
         paths, why = (reference.path, other.path), ""
         if needs_libraries(reference.proto):
@@ -71,7 +73,7 @@ def compare_files(
     (contestant,) = latency.candidates
     if isinstance(contestant, Failed):
         raise RuntimeFailure(contestant.reason)
-    told = (*((f"{BY_PARTS}: {why}",) if why else ()), *assumption(reference, chosen.dims, samples))
+    told = (*((f"{BY_PARTS}: {why}",) if why else ()), *assumption(reference, chosen.dims, samples), *remark(kind))
     answer = _answer(str(first), str(second), replace(found, warnings=(*told, *found.warnings)), latency, contestant)
     return replace(answer, timed_by=info.timed_by)
 

@@ -156,7 +156,7 @@ def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _St
     if proto is not None:
         original = folder / "original.onnx"
         save_atomically(proto, original, original=path, durable=False)
-    feeds = [*sample_feeds(inputs, samples, seed), *feeds_at_other_sizes(job, original, inputs)]
+    feeds = [*sample_feeds(inputs, samples, seed, kind=job.kind), *feeds_at_other_sizes(job, original, inputs)]
     timing = timing_feeds(inputs, samples, seed)
     judged = computes_in_singles(source), rounds_to_integers(source)
     trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source), folded_bytes, verdicts)
@@ -171,10 +171,10 @@ def feeds_at_other_sizes(job: Job, original: Path, inputs: Sequence[ModelInput])
         models = [read_model(job.source.path, load_specs(), sizes) for sizes in named]
         cuts = [cut_out(other) if job.obstacle else None for other in models]
         sizes = [other.inputs if cut is None else cut.inputs for other, cut in zip(models, cuts, strict=True)]
-        return [sample_feeds(other, (), seed + at, 1)[0] for at, other in enumerate(sizes)]
+        return [sample_feeds(other, (), seed + at, 1, job.kind)[0] for at, other in enumerate(sizes)]
     for larger in () if job.samples or job.settings.dims else other_sizes(inputs):
         with suppress(RuntimeFailure, UnsupportedError):
-            feeds = sample_feeds(larger, (), seed, 1)
+            feeds = sample_feeds(larger, (), seed, 1, job.kind)
             for run in dict.fromkeys((job.run.judge, job.run)):
                 run_feeds(job.process, original, feeds, run, timeout_s=OTHER_SIZES_LIMIT_S)
             return feeds

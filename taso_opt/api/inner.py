@@ -30,6 +30,7 @@ from taso_opt.onnx_io import (
     with_inner_models,
     with_loop_models,
 )
+from taso_opt.search.feeds import NOISE
 from taso_opt.spec import load_specs
 
 log = logging.getLogger(__name__)
@@ -154,6 +155,7 @@ def _job_of(job: Job, model: Model) -> Job:
         model=model,
         settings=settings,
         samples=(),
+        kind=NOISE,
         passes=(),
         saved_s=0.0,
         budget=budget,

@@ -12,6 +12,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.cost import Goal
 from taso_opt.onnx_io import Model
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess
+from taso_opt.search.feeds import NOISE
 from taso_opt.search.samples import Sample
 
 
@@ -27,6 +28,7 @@ class Job:
     `budget` is the time for the search in seconds.
     `without` are operators that no rule may bring in.
     `deadline`, by the monotonic clock, is when nothing more is begun that is there for certainty alone.
+    `kind` is that of the random floats on which models are compared (see search/kinds.py).
     `obstacle` says why the whole model cannot run here, "" where it can: its rewritten parts are then checked alone.
     """
 
@@ -43,6 +45,7 @@ class Job:
     budget: float
     deadline: float
     obstacle: str = ""
+    kind: str = NOISE
     passes: tuple[str, ...] = ()
     inner_rules: tuple[Rule, ...] = ()
     remarks: tuple[str, ...] = ()

@@ -56,6 +56,7 @@ from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.clock import Clock
 from taso_opt.search.finals import FailedCheck
+from taso_opt.search.kinds import remark, telling_kind
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.samples import Sample
 from taso_opt.spec import load_specs
@@ -105,6 +106,9 @@ def optimize_file(
         read = as_it_runs(read, chosen.bindings[0], samples, runtime, run)
         deadline, hindrance = started + budget + FINALS_S, obstacle(read, runtime, run)
         job = Job(read, read, output, chosen, goal, samples, runtime, info, run, tell, budget, deadline, hindrance)
+        if not hindrance:
+            kind = telling_kind(runtime, read, samples, run)
+            job = replace(job, kind=kind, remarks=remark(kind))
         job = with_rewritten_bodies(with_respelled_nodes(with_tidied_model(job)), _faster)
         record = _optimized(job)
     return replace(record, seconds=time.monotonic() - started)

@@ -48,7 +48,7 @@ def standing_in(job: Job, proto: ModelProto) -> Model | None:
         original = job.source.path
         if seeded(job.source.proto) is not None:
             original = _saved(job, job.source.proto, folder / "original.onnx")
-        drawn = sample_feeds(job.source.inputs, job.samples, job.settings.seed)
+        drawn = sample_feeds(job.source.inputs, job.samples, job.settings.seed, kind=job.kind)
         other = [feed for feed in (*_decided(job, drawn[0]), *_elsewhere(job)) if _runs(job, original, feed)]
         named = feeds_at_other_sizes(job, original, job.source.inputs) if len(job.settings.bindings) > 1 else []
         feeds = [*drawn, *named, *other]
@@ -83,7 +83,7 @@ def _elsewhere(job: Job) -> Iterator[Feed]:
     """Inputs at other sizes: whether a value has an axis less often hangs on a size 1."""
     for inputs in (*other_sizes(job.source.inputs), _smallest(job.source.inputs)):
         with suppress(TasoError):
-            yield sample_feeds(inputs, (), job.settings.seed, 1)[0]
+            yield sample_feeds(inputs, (), job.settings.seed, 1, job.kind)[0]
 
 
 def _smallest(inputs: Sequence[ModelInput]) -> list[ModelInput]:

@@ -31,6 +31,10 @@ CONTRADICTION = (
     "the runtime's own optimizations change what the model computes, so that nothing can be compared with it"
 )
 
+NOT_EVERYWHERE = (
+    "on {} of {} sets of inputs the runtime's own optimizations change what the model computes: the others decided"
+)
+
 EXCUSED = (
     "output {} differs from the original's by more than the tolerance, "
     "but its distance from values computed in float64 is at most about twice the original's"
@@ -226,9 +230,14 @@ def _compared_by_yardstick(original: _Original, outputs: Outputs, warnings: tupl
     if not all(one.agrees for one in comparisons):
         comparisons, more = _judged_again(original, comparisons, outputs)
         warnings += more
-    if all(one.agrees for one in comparisons) or all(one.agrees for one in _compared(reference, plain, tolerances)):
+    own = _compared(reference, plain, tolerances)
+    if all(one.agrees for one in comparisons) or all(one.agrees for one in own):
         return Agreement(comparisons, warnings)
-    return Agreement((), warnings, CONTRADICTION)
+    telling = [one for one, itself in zip(comparisons, own, strict=True) if itself.agrees]
+    if not (telling and all(one.agrees for one in telling)):
+        return Agreement((), warnings, CONTRADICTION)
+    left_out = NOT_EVERYWHERE.format(len(own) - len(telling), len(own))
+    return Agreement(tuple(telling), (*warnings, left_out))
 
 
 def _for_trembling_inputs(original: _Original, tolerances: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,27 @@ NUDGE = 0.05
 TREMBLE = 2.0**-20
 """By how much of itself an input moves to see what rounding changes: the last few of the digits of float32."""
 
+PATCH = 16
+"""How many neighbours along each of the last two axes are equal in patches."""
+
+
+def _patches(noise: Array) -> Array:
+    for axis in range(max(noise.ndim - 2, 0), noise.ndim):
+        at = np.arange(noise.shape[axis]) // PATCH
+        noise = np.take(noise, at, axis)
+    return noise
+
+
+NOISE = "noise"
+KINDS: Mapping[str, Callable[[Array], Array]] = {
+    NOISE: lambda noise: noise,
+    "patches of noise": _patches,
+    "loud noise": lambda noise: noise * 4,
+    "faint noise": lambda noise: noise / 4,
+    "noise between 0 and 1": lambda noise: np.exp(-abs(noise)),
+}
+"""Kinds of random floats, made of normal ones; the first is what a model gets unless its outputs say nothing there."""
+
 
 def timing_feeds(inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int) -> tuple[Sample, ...]:
     """Sets of inputs for the timing: as `sample_feeds`, but more of them where they are light."""
@@ -32,18 +53,19 @@ def timing_feeds(inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: 
 
 
 def sample_feeds(
-    inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int, draws: int = SEEDS
+    inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int, draws: int = SEEDS, kind: str = NOISE
 ) -> list[Sample]:
     """Sets of inputs for the comparison.
 
-    Random ones are drawn at the bound shapes of the inputs, each set with a seed of its own; what the samples give
-    takes their place, sample by sample, and again from the first one where there are fewer samples than draws. Samples
-    that give everything are taken as they are. Raises UnsupportedError for an input that cannot be drawn at random.
+    Random ones are drawn at the bound shapes of the inputs, each set with a seed of its own, floats as one of the KINDS
+    has them; what the samples give takes their place, sample by sample, and again from the first one where there are
+    fewer samples than draws. Samples that give everything are taken as they are. Raises UnsupportedError for an input
+    that cannot be drawn at random.
     """
     wanted = {entry.name for entry in inputs}
     complete = bool(samples) and all(wanted <= set(sample) for sample in samples)
     draws = len(samples) if complete else max(draws, len(samples))
-    return [_drawn(inputs, samples[draw % len(samples)] if samples else {}, seed + draw) for draw in range(draws)]
+    return [_drawn(inputs, samples[draw % len(samples)] if samples else {}, seed + draw, kind) for draw in range(draws)]
 
 
 def other_sizes(inputs: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:
@@ -80,10 +102,14 @@ def nudged(feed: Mapping[str, Array], seed: int, share: float = NUDGE) -> dict[s
     return moved
 
 
-def _drawn(inputs: Sequence[ModelInput], sample: Sample, seed: int) -> Mapping[str, Array]:
+def _drawn(inputs: Sequence[ModelInput], sample: Sample, seed: int, kind: str) -> Mapping[str, Array]:
     specs = [
         InputSpec(entry.name, entry.dtype, entry.shape if entry.bound is None else entry.bound)
         for entry in inputs
         if entry.name not in sample
     ]
-    return {**random_inputs(specs, seed), **sample}
+    return {**{name: _of_kind(kind, array) for name, array in random_inputs(specs, seed).items()}, **sample}
+
+
+def _of_kind(kind: str, array: Array) -> Array:
+    return KINDS[kind](array).astype(array.dtype, copy=False) if array.dtype.kind == "f" else array

@@ -10,7 +10,7 @@ from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.runtime import RunSettings, RuntimeProcess
 from taso_opt.search import finals
-from taso_opt.search.agreement import CONTRADICTION, Agreement, agreement
+from taso_opt.search.agreement import CONTRADICTION, NOT_EVERYWHERE, Agreement, agreement
 from taso_opt.search.verdicts import RememberedVerdicts
 
 BASE = np.linspace(-1, 1, 8).astype(np.float32)
@@ -97,9 +97,17 @@ def test_an_original_that_fails_cannot_be_compared_with(judged):
 
 
 def test_where_the_runtime_contradicts_itself_a_candidate_that_differs_is_no_mismatch(judged):
-    different, equal = judged({"model": BASE, "other": BASE * 0.5, "same": BASE}, plain=BASE * 0.5)
+    different, equal = judged({"model": BASE, "other": BASE * -9, "same": BASE}, plain=BASE * -9)
     assert different.failure == CONTRADICTION
     assert not equal.failure and not equal.reasons
+
+
+def test_where_it_does_on_some_inputs_the_others_decide(judged):
+    models = {"model": BASE, "as far": BASE * 0.5, "farther": BASE * -9}
+    near, far = judged(models, plain=BASE * 0.5)
+    assert not near.failure and not near.reasons and len(near.comparisons) == 1
+    assert near.warnings[-1] == NOT_EVERYWHERE.format(1, 2)
+    assert far.failure == CONTRADICTION
 
 
 def test_doubles_made_of_singles_are_judged_as_singles(judged):
