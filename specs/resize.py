@@ -82,7 +82,7 @@ OPERATOR = Operator(
     "Resize",
     infer=infer,
     evaluate=evaluate,
-    spelling=Spelling(("Resize", "Upsample"), read, write),
+    spelling=Spelling(("Resize", "Upsample"), read, write, in_many_ways=True),
     arity=1,
     arithmetic=False,
     defined=True,

@@ -25,10 +25,12 @@ from taso_opt.generate.generalise import Generaliser
 from taso_opt.generate.kernels import discover_kernels
 from taso_opt.generate.lines import discover_lines
 from taso_opt.generate.means import discover_means
+from taso_opt.generate.merged import discover_merged
 from taso_opt.generate.moved import discover_moved
 from taso_opt.generate.moves import Shard, shards
 from taso_opt.generate.pooled import discover_pooled
 from taso_opt.generate.scalars import discover_scalars
+from taso_opt.generate.separable import discover_separable
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.generate.slices import discover_slices
 from taso_opt.generate.subsume import subsumes
@@ -109,7 +111,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     definitions = discover_definitions(library, names, (*scalars, *bounded))
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
-        *(discover_tiles, discover_lines, discover_moved, discover_kernels),
+        *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

@@ -1,7 +1,8 @@
-"""Nodes that a file spells in a way of its own: their operator is read as others and never written.
+"""Nodes that a file spells in a way of its own: what rules read them as is never written so.
 
-An Einsum is read as a product of matrices between transposes, a Gemm as a product and a sum. Such a node stays as it is
-where a rewriting does not touch it, though the runtime may take longer for it than for what it is read as.
+An Einsum is read as a product of matrices between transposes, a Gemm as a product and a sum; a Resize picks the same
+elements by several formulas. Such a node stays as it is where a rewriting does not touch it, though the runtime may
+take longer for it than for what it is read as.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from taso_opt.spec import SpecLibrary
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.constants import Constants
 
+MOST_NUMBERS = 5
+"""Of floats that decide what a node does: one for each axis, as the scales of a Resize."""
+
 
 @dataclass(frozen=True)
 class OwnSpelling:
@@ -46,12 +50,12 @@ def own_spellings(model: Model, library: SpecLibrary, builder: Builder) -> dict[
 
     `builder` has bindings that give every size a number. Nodes of one kind share what is said of them.
     """
-    unwritten = {name for name, spelling in library.spellings.items() if spelling.write is None}
+    own = {name for name, spelling in library.spellings.items() if spelling.write is None or spelling.in_many_ways}
     is_constant, nodes, is_spellable = Constants(), model.proto.graph.node, spellable(model)
     kinds: dict[str, OwnSpelling | None] = {}
     found = {}
     for at in model.order:
-        if nodes[at].op_type not in unwritten or nodes[at].domain not in STANDARD:
+        if nodes[at].op_type not in own or nodes[at].domain not in STANDARD:
             continue
         if not _fits(model, at, builder, is_constant, is_spellable):
             continue
@@ -100,7 +104,8 @@ def _key(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], 
     node, operands = model.proto.graph.node[at], model.uses[at].operands
     described = [f"{'w' if is_constant(operand) else 'x'}: {builder.type(operand)}" for operand in operands]
     attributes = sorted(f"{one.name}={helper.get_attribute_value(one)!r}" for one in node.attribute)
-    return f"{node.op_type}({', '.join(described)}; {', '.join(attributes)}) of opset {model.opset}"
+    given = ", ".join(str(builder.type(result)) for result in _results(model, at))
+    return f"{node.op_type}({', '.join(described)}; {', '.join(attributes)}) of opset {model.opset}: {given}"
 
 
 def _own_spelling(
@@ -126,7 +131,7 @@ def _own_spelling(
 def _in_file(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]) -> bytes:
     """A model of one node as the file spells it.
 
-    Of its weights those are kept that may decide what it does: numbers, and what is no float.
+    Of its weights those are kept that may decide what it does: a few numbers, and what is no float.
     """
     node, graph, names = NodeProto(), GraphProto(name="node"), dict[Term, str]()
     node.CopyFrom(model.proto.graph.node[at])
@@ -155,6 +160,6 @@ def _value(name: str, kind: TensorType) -> ValueInfoProto:
 
 
 def _weight(model: Model, operand: Term, name: str, kind: TensorType) -> TensorProto:
-    if kind.dtype in FLOATS and kind.elements != 1:
+    if kind.dtype in FLOATS and (kind.elements is None or kind.elements > MOST_NUMBERS):
         return TensorProto(name=name, data_type=element_code(kind.dtype), dims=static_shape(kind))
     return numpy_helper.from_array(model.folded(operand).astype(kind.dtype), name)

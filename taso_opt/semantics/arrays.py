@@ -6,7 +6,8 @@ axis, the reference evaluation puts one. Subclasses say what the elements are (f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
@@ -17,7 +18,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from taso_opt.semantics.devices import IN_MEMORY, ArrayModule
 from taso_opt.spec.operator import Array, Recurrence, ScalarFunction
-from taso_opt.spec.resampling import shares
 
 SAMPLE_AXIS = "z"
 
@@ -89,9 +89,9 @@ class FloatArrays:
         """The identity matrix of so many rows, of the element type of another tensor."""
         return np.repeat(np.eye(size, dtype=like.dtype)[np.newaxis], like.shape[0], axis=0)
 
-    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
-        """The shares by which elements of an axis are mixed that becomes longer, in the precision of another tensor."""
-        return np.repeat(shares(method, size, scale).astype(like.dtype)[np.newaxis], like.shape[0], axis=0)
+    def numbers(self, like: Array, name: str, shape: Sequence[int], values: Callable[[], Array]) -> Array:
+        """Numbers that a name stands for, in the precision of another tensor."""
+        return np.repeat(values().astype(like.dtype)[np.newaxis], like.shape[0], axis=0)
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by a rational number, or by an object array of them that broadcasts at the last axes."""
@@ -189,10 +189,10 @@ class ModularArrays(FloatArrays):
         identity: Array = self._module.asarray(super().identity(like, size))
         return identity
 
-    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
-        """Pseudo-random shares that add up to anything: nothing is proved that holds for some shares only."""
-        places = np.arange(size * scale * size).reshape(1, size * scale, size)
-        found = mixed(places, f"resampling {method} {size} {scale}/{self._seed}") % np.uint64(self.prime)
+    def numbers(self, like: Array, name: str, shape: Sequence[int], values: Callable[[], Array]) -> Array:
+        """Pseudo-random residues: nothing is proved that holds for some numbers only."""
+        places = np.arange(math.prod(shape)).reshape(1, *shape)
+        found = mixed(places, f"{name}/{self._seed}") % np.uint64(self.prime)
         residues: Array = self._module.asarray(np.repeat(found.astype(np.int64), like.shape[0], axis=0))
         return residues
 

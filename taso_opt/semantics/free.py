@@ -6,7 +6,8 @@ the operands of one addition or multiplication.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Any
@@ -30,10 +31,9 @@ class FreeArrays(FloatArrays):
         """Different leaves, up to the collisions of 64-bit numbers."""
         return generator.integers(0, 2**64 - 1, size=tuple(shape), dtype=np.uint64)
 
-    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
+    def numbers(self, like: Array, name: str, shape: Sequence[int], values: Callable[[], Array]) -> Array:
         """Leaves of their own."""
-        places = np.arange(size * scale * size).reshape(1, size * scale, size)
-        return np.repeat(mixed(places, f"resampling {method} {size} {scale}"), like.shape[0], axis=0)
+        return np.repeat(mixed(np.arange(math.prod(shape)).reshape(1, *shape), name), like.shape[0], axis=0)
 
     def add(self, x: Array, y: Array) -> Array:
         """The same for both orders of the operands."""

@@ -23,6 +23,7 @@ SPECS_PACKAGE = "taso_opt.data.specs"
 SHARED_MODULES = (
     "elementwise",
     "enlarging",
+    "fourier",
     "interpolation",
     "joining",
     "piecewise",

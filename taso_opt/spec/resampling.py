@@ -88,7 +88,9 @@ def resampled(xp: ArrayModule, x: Array, axis: int, method: int, scale: int) -> 
 
     What the shares lack of 1 the first element has: nothing in numbers, and a proof need not know more of the shares.
     """
-    mixed_by = xp.resampling(x, method, xp.shape(x)[axis], scale)
+    size = xp.shape(x)[axis]
+    named_so = f"resampling {method} {size} {scale}"
+    mixed_by = xp.numbers(x, named_so, (size * scale, size), lambda: shares(method, size, scale))
     missing = xp.subtract(xp.constant(Fraction(1)), xp.sum(mixed_by, (-1,)))
     first = xp.slice(x, axis, 0, 1)
     if axis == -1:

@@ -88,3 +88,28 @@ def test_what_has_an_open_size_is_left_to_the_file(read):
     text = '<ir_version: 8, opset_import: ["" : 17]> g (float[N,5] x, float[5,7] y) => (float[N,7] z) %s'
     open_size = read(text % '{ z = Einsum <equation = "nd,de->ne"> (x, y) }')
     assert own_spellings(open_size, load_specs(), load_specs().builder({})) == {}
+
+
+PICKED = (
+    '<ir_version: 8, opset_import: ["" : 17]> g (float[1,2,3,4] x) => (float[1,2,%d,8] y) %s { y = Resize%s (x, , s) }'
+)
+
+
+def test_an_operator_that_onnx_says_in_many_ways_is_spelled_as_it_is_written(read, run, feed_of):
+    model = read(PICKED % (6, "<float[4] s = {1, 1, 2, 2}>", ""))
+    found = own_spellings(model, load_specs(), load_specs().builder({}))
+    (one,) = found.values()
+    (scales,) = onnx.load_from_string(one.in_file).graph.initializer
+    assert onnx.numpy_helper.to_array(scales).tolist() == [1, 1, 2, 2]
+    proto = respelled(model, found)
+    (mode,) = (each.s for each in proto.graph.node[0].attribute if each.name == "coordinate_transformation_mode")
+    assert mode == b"asymmetric"
+    np.testing.assert_array_equal(*(run(each, feed_of(model))["y"] for each in (model.proto, proto)))
+
+
+def test_kinds_of_nodes_differ_where_their_results_do(read):
+    keys = set()
+    for rows, scales in ((6, "<float[4] s = {1, 1, 2, 2}>"), (9, "<float[4] s = {1, 1, 3, 2}>")):
+        model = read(PICKED % (rows, scales, ""))
+        keys.update(one.key for one in own_spellings(model, load_specs(), load_specs().builder({})).values())
+    assert len(keys) == 2

@@ -7,7 +7,7 @@ so that equal functions of the unknowns are equal terms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -33,9 +33,9 @@ class SymbolicArrays(FloatArrays):
             result[place] = z3.Real(f"{name}{list(place)}")
         return result
 
-    def resampling(self, like: Array, method: int, size: int, scale: int) -> Array:
+    def numbers(self, like: Array, name: str, shape: Sequence[int], values: Callable[[], Array]) -> Array:
         """Unknowns."""
-        return self.unknowns(f"resampling {method} {size} {scale}", (1, size * scale, size))
+        return self.unknowns(name, (1, *shape))
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by rational constants."""

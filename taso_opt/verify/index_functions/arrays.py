@@ -74,9 +74,9 @@ class IndexArrays:
 
         return Tensor(sizes, tuple(map(plain, sizes)), element)
 
-    def resampling(self, like: Tensor, method: Dim, size: Dim, scale: Dim) -> Tensor:
-        """Shares of which nothing is known."""
-        return self.variable(f"resampling {method} {size} {scale}", (size * scale, size))
+    def numbers(self, like: Tensor, name: str, shape: Sequence[Dim], values: Callable[[], NDArray[Any]]) -> Tensor:
+        """Numbers of which nothing is known but their name."""
+        return self.variable(name, shape)
 
     def shape(self, x: Tensor) -> tuple[Dim, ...]:
         """The sizes."""
@@ -134,6 +134,8 @@ class IndexArrays:
     def _share(self, shares: WindowShares, axis: int, place: Dim) -> Element:
         """One over the number of elements of the image in one window along one axis."""
         width = shares.kernel[axis]
+        if width == 1:  # pads are smaller than kernels
+            return ONE
         if shares.padding_counts:
             return lone(Reciprocal(canonical(amount(width)), self.facts.proves(width - 1)))
         first = place * shares.strides[axis] - shares.pads[axis]

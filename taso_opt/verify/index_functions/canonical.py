@@ -21,8 +21,10 @@ from taso_opt.verify.index_functions.elements import (
     Reciprocal,
     amount,
     factor_at,
+    lone,
     multiplied,
     names_of,
+    only_factor,
 )
 from taso_opt.verify.index_functions.greatest import taken_out
 from taso_opt.verify.index_functions.indices import names_in
@@ -74,7 +76,7 @@ def _canonical_factor(factor: Factor) -> Factor:
         case Image(function, argument, monotone):
             return Image(function, canonical(argument), monotone)
         case Lowered(margins, inner):
-            return Lowered(tuple(sorted(set(margins), key=str)), canonical(inner))
+            return _canonical_lowered(margins, canonical(inner))
         case Greatest(bound, inner):
             return _canonical_greatest(bound, canonical(inner))
         case Reciprocal(inner, proper):
@@ -82,7 +84,21 @@ def _canonical_factor(factor: Factor) -> Factor:
     return factor
 
 
+def _canonical_lowered(margins: tuple[Dim, ...], inner: Element) -> Factor:
+    """What is padding twice is padding, and the greatest of what is padding alike is padding as each of it is."""
+    match only_factor(inner):
+        case Lowered(more, innermost):
+            return _canonical_lowered(margins + more, innermost)
+        case Greatest(bound, elements):
+            return _canonical_greatest(bound, canonical(lone(Lowered(margins, elements))))
+    return Lowered(tuple(sorted(set(margins), key=str)), inner)
+
+
 def _canonical_greatest(bound: Bound, inner: Element) -> Greatest:
+    """The greatest of several that are the greatest of others is the greatest of all."""
+    nested = only_factor(inner)
+    if isinstance(nested, Greatest):
+        return _canonical_greatest(bound + nested.bound, nested.inner)
     holder = Image("", inner)
     used = names_of(holder)
     bound, (renamed,) = _labelled(tuple((name, size) for name, size in bound if name in used), [holder])

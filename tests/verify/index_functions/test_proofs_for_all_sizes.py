@@ -76,6 +76,8 @@ DILATED = CONV.replace("dilations=(1, 1)", "dilations=(2, 2)")
 OFFSET = CONV.replace("pads=(1, 1, 1, 1)", "pads=(0, 2, 2, 0)")
 POOL = "kernel=(3, 3), pads=({pad}, {pad}, {pad}, {pad}), strides=({stride}, {stride})"
 AVERAGE, COUNTED = (f"count_include_pad={counted}, {POOL.format(pad=1, stride=1)}" for counted in (0, 1))
+ROWS = "dilations=(1, 1), kernel=(3, 1), pads=(1, 0, 1, 0), strides=(1, 1)"
+COLUMNS = "dilations=(1, 1), kernel=(1, 3), pads=(0, 1, 0, 1), strides=(1, 1)"
 PARTS = "Split({}; axis=-3, sizes=({}))[{}]"
 IMAGES = "x[n, c, h, w], y[n, c, h, w]"
 
@@ -118,6 +120,8 @@ FALSE = {
     f" Add(AveragePool(x; {COUNTED}), s) where x[n, c, h, w], s[]",
     "greatest is average": f"MaxPool(x; dilations=(1, 1), {POOL.format(pad=1, stride=1)}) = AveragePool(x; {AVERAGE})"
     " where x[n, c, h, w]",
+    "the greatest of columns is that of rows": f"MaxPool(MaxPool(x; {ROWS}); {COLUMNS}) ="
+    f" MaxPool(MaxPool(x; {ROWS}); {ROWS}) where x[n, c, h, w]",
     "greatest elements add up": f"MaxPool(Add(x, y); dilations=(1, 1), {POOL.format(pad=0, stride=2)}) ="
     f" Add(MaxPool(x; dilations=(1, 1), {POOL.format(pad=0, stride=2)}),"
     f" MaxPool(y; dilations=(1, 1), {POOL.format(pad=0, stride=2)})) where {IMAGES}",

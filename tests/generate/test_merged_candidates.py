@@ -1,0 +1,43 @@
+"""What works along one axis works alike where the axes around it are merged, and nowhere else."""
+
+import pytest
+
+from taso_opt.generate.merged import FORMS, discover_merged
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.examine import examine
+from taso_opt.verify.prove import Prover
+from taso_opt.verify.verdict import Proved, Refuted
+
+MEAN = "ReduceMean(x; axes=(-3,)) = Reshape(ReduceMean(Reshape(x; shape=(c, h*w)); axes=(-2,)); shape=(1, 1, h, w))"
+SHARES = "Softmax(x; axis=-3) = Reshape(Softmax(Reshape(x; shape=(n, c, h*w)); axis=-2); shape=(n, c, h, w))"
+
+
+@pytest.fixture(scope="module")
+def candidates(library):
+    return discover_merged(library, 0, frozenset(library.operators))
+
+
+def test_an_axis_before_goes_where_it_has_one_element_and_those_behind_are_one(candidates, covers):
+    assert covers(candidates, f"{MEAN} where x[1, c, h, w]")
+    assert covers(candidates, f"{MEAN.replace('ReduceMean', 'ReduceMax')} where x[1, c, h, w]")
+
+
+def test_an_axis_of_several_stays_before_what_keeps_its_elements(candidates, covers):
+    assert covers(candidates, f"{SHARES} where x[n, c, h, w]")
+
+
+def test_all_are_proved(library, candidates):
+    prover = Prover(library)
+    assert len(candidates) > len(FORMS)
+    for rule in candidates:
+        assert isinstance(examine(library, prover, rule), Proved)
+
+
+def test_along_another_axis_they_are_refuted(library):
+    wrong = f"{SHARES.replace('axis=-2', 'axis=-1')} where x[n, c, h, w]"
+    assert isinstance(examine(library, Prover(library), parse_rule(wrong, library.builder())), Refuted)
+
+
+def test_only_the_named_operators_are_tried(library):
+    assert discover_merged(library, 0, frozenset({"Softmax", "ReduceMean"})) == ()
+    assert len(discover_merged(library, 0, frozenset({"Reshape", "ReduceMean"}))) == 3
