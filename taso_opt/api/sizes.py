@@ -95,11 +95,17 @@ def sizes_of(model: Model) -> dict[str, int]:
 
 
 def _choices(bindings: Mapping[str, int], free: Sequence[str]) -> Iterator[dict[str, int]]:
-    """Numbers for all symbols: the bindings, then those with one of the free ones changed, with two, and so on.
+    """Numbers for all symbols: the bindings, then what changes alike, as both sides of an image do, then any others.
 
-    Of as many changes those come first that are likelier.
+    Of these, those with one of the free ones changed come first, then with two, and so on; of as many changes those
+    that are likelier.
     """
-    for count in range(len(free) + 1):
+    yield dict(bindings)
+    assumed = dict.fromkeys(bindings[name] for name in free)
+    alike = [[name for name in free if bindings[name] == size] for size in assumed if size > 1]
+    for names, size in product([names for names in alike if len(names) > 1], LADDER[1:]):
+        yield {**bindings, **dict.fromkeys(names, size)}
+    for count in range(1, len(free) + 1):
         changes = product(combinations(free, count), product(range(len(LADDER)), repeat=count))
         for names, rungs in sorted(changes, key=lambda change: sum(change[1])):
             changed = {name: LADDER[rung] for name, rung in zip(names, rungs, strict=True)}

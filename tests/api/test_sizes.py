@@ -6,6 +6,7 @@ from onnx import numpy_helper, parser
 
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.api.sizes import (
+    LADDER,
     as_it_runs,
     assumption,
     at_sizes_that_run,
@@ -149,6 +150,22 @@ def choosy(tmp_path):
     """A model that runs where B times L is 256 and S is 1: not at the sizes that are assumed."""
     (tmp_path / "choosy.onnx").write_bytes(parser.parse_model(CHOOSY).SerializeToString())
     return tmp_path / "choosy.onnx"
+
+
+def test_both_sides_of_an_image_change_together_before_one_alone_does(tmp_path, process, monkeypatch):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu(x) }'
+    (tmp_path / "image.onnx").write_bytes(parser.parse_model(text).SerializeToString())
+    model, samples = read_with_samples(tmp_path / "image.onnx", {}, None)
+    tried = []
+    monkeypatch.setattr(
+        "taso_opt.api.sizes.find_sizes", lambda process, path, candidates, run: tried.extend(candidates)
+    )
+    at_sizes_that_run(model, {}, samples, process, RunSettings())
+    shapes = [specs[0].shape for specs in tried]
+    assert shapes[0] == (1, 3, 224, 224)
+    sides = LADDER[1:]
+    assert shapes[1 : len(sides) + 1] == [(1, 3, size, size) for size in sides]
+    assert (1, 3, 224, 512) in shapes[len(sides) + 1 :]
 
 
 @pytest.mark.parametrize(
