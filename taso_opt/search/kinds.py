@@ -6,8 +6,10 @@ runtime's own optimizations change. Equal outputs would prove nothing there, and
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import takewhile
 
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import Model, computes_in_singles, seeded
@@ -21,6 +23,9 @@ ENOUGH = 2
 
 TRIAL_LIMIT_S = 30.0
 """For running a model on inputs of one kind."""
+
+PATIENCE_S = 10.0
+"""After that no further kind is tried."""
 
 OF_ANOTHER_KIND = "on plain noise the outputs say nothing: the models were compared on {}"
 
@@ -39,8 +44,10 @@ def telling_kind(
     drawn = [entry for entry in model.inputs if entry.dtype.startswith("float")]
     if all(entry.name in sample for entry in drawn for sample in samples or ({},)) or seeded(model.proto) is not None:
         return NOISE
+    started = time.monotonic()
+    in_time = takewhile(lambda _: time.monotonic() - started < PATIENCE_S, KINDS)
     with suppress(TasoError):
-        return next((kind for kind in KINDS if _tells(process, model, samples, settings, kind)), NOISE)
+        return next((kind for kind in in_time if _tells(process, model, samples, settings, kind)), NOISE)
     return NOISE
 
 

@@ -54,6 +54,11 @@ def test_a_function_that_is_flat_near_zero_gets_loud_noise(kind_of):
     assert kind_of(shrunk) == "loud noise"
 
 
+def test_a_model_that_takes_long_is_tried_with_noise_alone(kind_of, monkeypatch):
+    monkeypatch.setattr("taso_opt.search.kinds.PATIENCE_S", 0.0)
+    assert kind_of(DETECTOR, steep=200, threshold=200) == NOISE
+
+
 def test_noise_where_no_kind_says_more(kind_of):
     assert kind_of(DETECTOR, steep=60, threshold=1e6) == NOISE
 
