@@ -12,12 +12,9 @@ from itertools import product
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.passing import INSTANCES, MISFITS, operators_of
+from taso_opt.generate.passing import MISFITS, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 
 EXPAND = "Expand"
 ELEMENTS = (
@@ -34,12 +31,7 @@ def discover_expansions(library: SpecLibrary, seed: int, operators: frozenset[st
     if EXPAND not in operators:
         return ()
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for rule in _candidates(builder):
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    return confirmed(_candidates(builder), builder, seed, operators)
 
 
 def _candidates(builder: Builder) -> Iterator[Rule]:

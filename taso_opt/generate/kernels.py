@@ -10,12 +10,9 @@ from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.passing import INSTANCES, operators_of
+from taso_opt.generate.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_WINDOWS
 
 IMAGE, SMALL, LARGE, BIAS = "n g*c h w", "g*m c i j", "g*m c i+e_t+e_b j+e_l+e_r", "g*m"
@@ -28,13 +25,7 @@ MORE: tuple[Dim, ...] = tuple(symbol(f"e_{side}") for side in "tlbr")
 def discover_kernels(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates that add convolutions, with the named operators alone, in the order of their text form."""
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for biased in ("", "a", "b", "ab"):
-        rule = _added(builder, biased)
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    return confirmed((_added(builder, biased) for biased in ("", "a", "b", "ab")), builder, seed, operators)
 
 
 def _added(builder: Builder, biased: str) -> Rule:

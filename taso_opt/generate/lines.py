@@ -13,16 +13,13 @@ from taso_opt.core.dims import symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import REAL, TensorType, parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.cuts import SELDOM, Cut, G, parameters
-from taso_opt.generate.passing import INSTANCES, operators_of, passed
+from taso_opt.generate.passing import confirmed, passed
 from taso_opt.generate.slices import NEIGHBOURS
 from taso_opt.rewrite.rows import ROW
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
 UNSQUEEZE, SQUEEZE = "Unsqueeze", "Squeeze"
@@ -64,12 +61,8 @@ FORMS: Mapping[str, tuple[Cut, ...]] = {
 def discover_lines(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which an axis of one row meets one of the named operators, in the order of their text form."""
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for rule in (*_undone(builder), *_raised(library, builder)) if {UNSQUEEZE, SQUEEZE} <= operators else ():
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    rules = (*_undone(builder), *_raised(library, builder)) if {UNSQUEEZE, SQUEEZE} <= operators else ()
+    return confirmed(rules, builder, seed, operators)
 
 
 def _undone(builder: Builder) -> Iterator[Rule]:

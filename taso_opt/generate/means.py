@@ -9,24 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from taso_opt.core.rule import Rule
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.passing import INSTANCES, operators_of, passed
+from taso_opt.generate.passing import confirmed, passed
 from taso_opt.generate.taken import TAKEN
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 
 
 def discover_means(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which a mean or a sum meets one of the named operators, in the order of their text form."""
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for rule in _candidates(library, builder, operators):
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    return confirmed(_candidates(library, builder, operators), builder, seed, operators)
 
 
 def _candidates(library: SpecLibrary, builder: Builder, operators: frozenset[str]) -> Iterator[Rule]:

@@ -13,13 +13,10 @@ from taso_opt.core.dims import Dim, product
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.cuts import REDUCTIONS
-from taso_opt.generate.passing import INSTANCES, operators_of
+from taso_opt.generate.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 
 ALONE = ("1 c h", "1 c h w")
 """Operands whose first axis has one element."""
@@ -33,12 +30,7 @@ FORMS = {**dict.fromkeys(REDUCTIONS, ALONE), "Softmax": (*ALONE, *SEVERAL)}
 def discover_merged(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates about the named operators along one axis, in the order of their text form."""
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for rule in _rules(builder):
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    return confirmed(_rules(builder), builder, seed, operators)
 
 
 def _rules(builder: Builder) -> Iterator[Rule]:

@@ -14,15 +14,13 @@ from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Term, Var
 from taso_opt.core.types import REAL, parse_scheme
-from taso_opt.generate.canonical import VARIABLES, canonical
-from taso_opt.generate.confirm import holds_in_floats
+from taso_opt.generate.canonical import VARIABLES
 from taso_opt.generate.cuts import CUT, WHOLE, Cut, cuts, parameters
-from taso_opt.generate.passing import INSTANCES, MISFITS, operators_of
+from taso_opt.generate.passing import MISFITS, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.text import format_rule
 
 SIZES = (symbol("u"), symbol("v"))
 """What is joined along the cut axis."""
@@ -38,14 +36,9 @@ MOVEMENTS: tuple[tuple[str, str, Mapping[str, Attribute]], ...] = (
 def discover_moved(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which a movement meets one of the named operators, in the order of their text form."""
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for name in sorted(operators):
-        for rule in _candidates(builder, library.operators[name]):
-            named = operators_of(rule) <= operators and len(rule.variables) <= len(VARIABLES)
-            if named and _gives_numbers(rule, builder) and holds_in_floats(rule, builder, seed, INSTANCES):
-                general = canonical(rule, builder)
-                found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    rules = (rule for name in sorted(operators) for rule in _candidates(builder, library.operators[name]))
+    fitting = (rule for rule in rules if len(rule.variables) <= len(VARIABLES) and _gives_numbers(rule, builder))
+    return confirmed(fitting, builder, seed, operators)
 
 
 def _gives_numbers(rule: Rule, builder: Builder) -> bool:

@@ -1,15 +1,18 @@
-"""How a candidate is made that takes an operator on a result to the operands of what gives it."""
+"""How a candidate is made that takes an operator on a result to the operands of what gives it, and confirmed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
 from taso_opt.core.types import parse_scheme
 from taso_opt.errors import SpecError
+from taso_opt.generate.canonical import canonical
+from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.cuts import Cut
 from taso_opt.spec.builder import Builder
+from taso_opt.spec.text import format_rule
 
 INSTANCES = 3
 """At how many sizes both sides have to agree."""
@@ -38,6 +41,16 @@ def passed(builder: Builder, name: str, cut: Cut, take: Take, kept: Kept) -> Rul
     except MISFITS:
         return None
     return Rule((source,), (target,)) if fits and source is not None else None
+
+
+def confirmed(rules: Iterable[Rule], builder: Builder, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
+    """Those with the named operators alone whose sides agree in floats, in canonical form, in the order of the text."""
+    found: dict[str, Rule] = {}
+    for rule in rules:
+        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
+            general = canonical(rule, builder)
+            found[format_rule(general)] = general
+    return tuple(found[text] for text in sorted(found))
 
 
 def operators_of(rule: Rule) -> set[str]:

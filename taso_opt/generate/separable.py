@@ -10,12 +10,9 @@ from collections.abc import Iterator, Mapping
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.passing import INSTANCES, operators_of
+from taso_opt.generate.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
 Attributes = Mapping[str, Attribute]
@@ -31,12 +28,7 @@ DOWN, ACROSS = 0, 1
 def discover_separable(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates that take the named poolings apart, in the order of their text form."""
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for rule in _rules(builder):
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    return confirmed(_rules(builder), builder, seed, operators)
 
 
 def _rules(builder: Builder) -> Iterator[Rule]:

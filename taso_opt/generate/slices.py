@@ -13,14 +13,11 @@ from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import TensorType, parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.cuts import WHOLE, cuts
-from taso_opt.generate.passing import INSTANCES, operators_of, passed
+from taso_opt.generate.passing import confirmed, passed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import CONCAT_AXES
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_WINDOWS
 
 SLICE = "Slice"
@@ -36,12 +33,8 @@ def discover_slices(library: SpecLibrary, seed: int, operators: frozenset[str]) 
     if SLICE not in operators:
         return ()
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for rule in (*_commuted(library, builder), *_along_one_axis(builder)):
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    rules = (*_commuted(library, builder), *_along_one_axis(builder))
+    return confirmed(rules, builder, seed, operators)
 
 
 def _commuted(library: SpecLibrary, builder: Builder) -> Iterator[Rule]:

@@ -12,14 +12,11 @@ from taso_opt.core.dims import Dim
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.cuts import Cut
-from taso_opt.generate.passing import INSTANCES, operators_of
+from taso_opt.generate.passing import confirmed
 from taso_opt.generate.slices import SIZES, SLICE
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_WINDOWS
 
 PAD = "Pad"
@@ -39,12 +36,8 @@ SUMMED: Mapping[str, tuple[Cut, ...]] = {
 def discover_zeros(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which zeros meet slices and one of the named operators, in the order of their text form."""
     builder = library.builder()
-    found: dict[str, Rule] = {}
-    for rule in (*_kept(builder), *_summed(builder)) if {SLICE, PAD} <= operators else ():
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            general = canonical(rule, builder)
-            found[format_rule(general)] = general
-    return tuple(found[text] for text in sorted(found))
+    rules = (*_kept(builder), *_summed(builder)) if {SLICE, PAD} <= operators else ()
+    return confirmed(rules, builder, seed, operators)
 
 
 def _kept(builder: Builder) -> Iterator[Rule]:
