@@ -2,7 +2,8 @@
 
 Kernels walk along an axis in the middle at another pace than along one that is first, and runtimes do not always see
 that an axis of one element before it is none, or that several behind it are one. So each operator that works along one
-axis is applied to its operand, and to the same elements with all axes before that one merged, and all behind it.
+axis is applied to its operand, and to the same elements with all axes before that one merged, and all behind it; one
+that keeps all elements also along the columns of the transposed matrix in place of the rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from taso_opt.core.types import parse_scheme
 from taso_opt.generate.cuts import REDUCTIONS
 from taso_opt.generate.passing import confirmed
 from taso_opt.spec.builder import Builder
+from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
 
 ALONE = ("1 c h", "1 c h w")
@@ -24,7 +26,10 @@ ALONE = ("1 c h", "1 c h w")
 SEVERAL = ("n c h w",)
 """Others; of these runtimes merge axes themselves where elements are brought together, not where all stay."""
 
-FORMS = {**dict.fromkeys(REDUCTIONS, ALONE), "Softmax": (*ALONE, *SEVERAL)}
+KEEPING = ("LogSoftmax", "Softmax")
+"""What gives as many elements as it takes."""
+
+FORMS = {**dict.fromkeys(REDUCTIONS, ALONE), **dict.fromkeys(KEEPING, (*ALONE, *SEVERAL))}
 
 
 def discover_merged(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
@@ -39,6 +44,9 @@ def _rules(builder: Builder) -> Iterator[Rule]:
             x = Var("x", parse_scheme(scheme))
             for axis in range(1, x.type.rank - 1):
                 yield Rule((_along(builder, name, x, axis),), (_merged(builder, name, x, axis),))
+    for name in KEEPING:
+        x = Var("x", parse_scheme("*b m n"))
+        yield Rule((_along(builder, name, x, x.type.rank - 2),), (_turned(builder, name, x),))
 
 
 def _merged(builder: Builder, name: str, x: Var, axis: int) -> Term:
@@ -49,6 +57,13 @@ def _merged(builder: Builder, name: str, x: Var, axis: int) -> Term:
     merged = builder.apply("Reshape", (x,), {"shape": (*first, shape[axis], behind)})
     result = builder.type(_along(builder, name, x, axis)).shape
     return builder.apply("Reshape", (_along(builder, name, merged, len(first)),), {"shape": result})
+
+
+def _turned(builder: Builder, name: str, x: Var) -> Term:
+    """The operator along rows as along the columns of what is transposed."""
+    columns = builder.apply("Transpose", (x,), {"perm": SWAP})
+    result = _along(builder, name, columns, x.type.rank - 1)
+    return builder.apply("Transpose", (result,), {"perm": SWAP})
 
 
 def _along(builder: Builder, name: str, operand: Term, axis: int) -> Term:

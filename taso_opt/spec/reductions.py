@@ -63,6 +63,38 @@ def reduction(
     return Operator(name, infer, evaluate, spelling, arity=1, choices=choices or {}, defined=True)
 
 
+ONE_AXIS_SINCE = 13
+"""Before, what follows took all axes from the given one on together."""
+
+
+def along_one_axis(name: str, evaluate: Callable[..., Array], choices: Choices | None = None) -> Operator:
+    """The operator `name` of ONNX that gives every element of one axis a value that hangs on all of them."""
+
+    def infer(x: TensorType, axis: int) -> TensorType:
+        if not -x.rank <= axis < 0 or any(is_star(dim) for dim in x.shape[axis:]):
+            raise TypeMismatch(f"expected a tensor with axis {axis} for {name}, found {x}")
+        return x
+
+    def read(op: Builder, node: OnnxNode) -> Term | None:
+        kind, (x, *_) = node.types[0], node.inputs
+        if kind is None or x is None:
+            return None
+        axis = axis_from_end(node.attribute("axis", -1 if node.opset >= ONE_AXIS_SINCE else 1), kind.rank)
+        if node.opset < ONE_AXIS_SINCE and axis != -1:
+            return None
+        return op.apply(name, (x,), {"axis": axis})
+
+    def write(term: Apply, context: WriteContext) -> OnnxCall | None:
+        axis = term.attribute("axis")
+        assert isinstance(axis, int), f"expected an axis, found {axis!r}"
+        if context.opset < ONE_AXIS_SINCE and axis != -1:
+            return None
+        return OnnxCall(name, term.args, {"axis": axis + context.type_of(term.args[0]).rank})
+
+    spelling = Spelling((name,), read, write)
+    return Operator(name, infer, evaluate, spelling, arity=1, choices=choices or {}, defined=True)
+
+
 def pixels(rank: int) -> tuple[int, ...]:
     """The spatial axes of an image, counted from the end."""
     return tuple(range(2 - rank, 0))

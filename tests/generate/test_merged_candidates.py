@@ -26,6 +26,11 @@ def test_an_axis_of_several_stays_before_what_keeps_its_elements(candidates, cov
     assert covers(candidates, f"{SHARES} where x[n, c, h, w]")
 
 
+def test_rows_are_the_columns_of_what_is_transposed(candidates, covers):
+    turned = "Transpose(LogSoftmax(Transpose(x; perm=(-1, -2)); axis=-1); perm=(-1, -2))"
+    assert covers(candidates, f"LogSoftmax(x; axis=-2) = {turned} where x[*b, m, k]")
+
+
 def test_all_are_proved(library, candidates):
     prover = Prover(library)
     assert len(candidates) > len(FORMS)

@@ -1,0 +1,23 @@
+"""What each element is above the logarithm of the sum of all exponentials along one axis counted from the end.
+
+The greatest element is taken off first, as in a softmax.
+"""
+
+from taso_opt.spec import definition
+from taso_opt.spec.reductions import along_one_axis, greatest, total
+from taso_opt.spec.transcendental import EXP, LOG
+
+
+def evaluate(xp, x, axis):
+    above = xp.subtract(x, greatest(xp, x, (axis,)))
+    return xp.subtract(above, xp.apply(LOG, total(xp, xp.apply(EXP, above), (axis,))))
+
+
+OPERATOR = along_one_axis("LogSoftmax", evaluate)
+
+
+@definition(axis=(-1, -2, -3))
+def logarithm_of_softmax(op, x: "*b @n", axis):
+    above = op.Sub(x, op.ReduceMax(x, axes=(axis,)))
+    powers = op.ReduceSum(op.Exp(above), axes=(axis,))
+    return op.LogSoftmax(x, axis=axis), op.Sub(above, op.Log(powers))
