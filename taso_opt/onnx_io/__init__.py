@@ -31,7 +31,7 @@ from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import check_data, check_output, copy_unchanged, holds_its_data, inlined, save_atomically
 from taso_opt.onnx_io.scopes import names_in_bodies
-from taso_opt.onnx_io.showing import showing
+from taso_opt.onnx_io.showing import showing, what_goes_in
 from taso_opt.onnx_io.skeleton import skeleton
 from taso_opt.onnx_io.standalone import LARGE_BYTES, fill_weights, set_weights_aside, standalone_model
 from taso_opt.onnx_io.tidy import Tidied, has_plain_bodies
@@ -102,6 +102,7 @@ __all__ = [
     "store_model",
     "validate_input",
     "weight_bytes",
+    "what_goes_in",
     "with_inner_models",
     "with_loop_models",
     "write_model",

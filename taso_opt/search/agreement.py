@@ -28,7 +28,7 @@ from taso_opt.runtime import (
 from taso_opt.runtime.inputs import Array
 from taso_opt.search.doubts import doubts
 from taso_opt.search.feeds import TREMBLE, nudged
-from taso_opt.search.last_functions import files_that_show
+from taso_opt.search.last_functions import RANGE, files_that_show
 
 CONTRADICTION = (
     "the runtime's own optimizations change what the model computes, so that nothing can be compared with it"
@@ -272,11 +272,11 @@ def _excused_by_what_goes_in(original: _Original, other: Model, comparisons: Seq
 
 
 def _without(excused: set[int], comparison: OutputComparison) -> OutputComparison:
-    """A comparison in which these outputs agree, as far as they differ by numbers."""
+    """A comparison in which these outputs agree, as far as they differ by little of what their functions may give."""
     return OutputComparison(
         tuple(
             replace(one, tolerance=max(one.tolerance, one.max_rel), reason="")
-            if one.index in excused and np.isfinite(one.max_rel)
+            if one.index in excused and one.max_abs <= one.tolerance * RANGE
             else one
             for one in comparison.outputs
         )

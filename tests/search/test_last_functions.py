@@ -51,10 +51,21 @@ def test_copies_give_what_goes_into_the_last_function(save, process, tmp_path):
         (DETECTOR, DETECTOR.replace("Sigmoid", "Exp"), [1]),
         (DETECTOR.replace("Sigmoid", "Exp"), DETECTOR.replace("Sigmoid", "Exp"), [1]),
         (DETECTOR, DETECTOR, [0, 1]),
+        (DETECTOR.replace("Sigmoid", "Softmax <axis = 0>"), DETECTOR.replace("Sigmoid", "Softmax <axis = 1>"), [1]),
+        (DETECTOR, DETECTOR.replace("y =", "t = Transpose(p)  y =").replace("Reshape(p,", "Reshape(t,"), [1]),
     ],
 )
 def test_there_are_none_where_outputs_do_not_end_alike(save, tmp_path, first, second, outputs):
     assert files_that_show(save("first", first), save("second", second), outputs, tmp_path) is None
+
+
+def test_there_are_none_where_an_output_is_a_sequence(save, tmp_path):
+    path = save("one", "s = Sub(x, low)  p = Sigmoid(s)  y = Reshape(p, flat)")
+    proto = onnx.load(path)
+    proto.graph.node.append(onnx.helper.make_node("SequenceConstruct", ["z", "z"], ["all"]))
+    proto.graph.output.insert(0, onnx.helper.make_tensor_sequence_value_info("all", onnx.TensorProto.FLOAT, None))
+    onnx.save(proto, path)
+    assert files_that_show(path, path, [2], tmp_path) is None
 
 
 def test_an_output_is_excused_where_what_goes_in_agrees(save, process):
