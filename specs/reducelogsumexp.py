@@ -4,17 +4,9 @@ The greatest element is taken off first, as in a softmax: the exponentials of la
 """
 
 from taso_opt.spec import definition
-from taso_opt.spec.reductions import CHANNELS, ROWS_OR_COLUMNS, greatest, reduction, total
-from taso_opt.spec.transcendental import EXP, LOG
+from taso_opt.spec.reductions import CHANNELS, ROWS_OR_COLUMNS, log_of_sum, reduction
 
-
-def evaluate(xp, x, axes):
-    most = greatest(xp, x, axes)
-    powers = xp.apply(EXP, xp.subtract(x, most))
-    return xp.add(most, xp.apply(LOG, total(xp, powers, axes)))
-
-
-OPERATOR = reduction("ReduceLogSumExp", evaluate, axes_are_an_input=18)
+OPERATOR = reduction("ReduceLogSumExp", log_of_sum, axes_are_an_input=18)
 
 
 @definition(axes=ROWS_OR_COLUMNS)

@@ -103,7 +103,7 @@ def cuts(operator: Operator) -> Iterator[Cut]:
         yield from (Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES)
     elif name in REDUCTIONS:
         yield from (Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
-    elif name == "Softmax":
+    elif name in ("LogSoftmax", "Softmax"):
         yield from (Cut(_full(-axis, at), {"axis": axis}) for axis in CONCAT_AXES[:3] for at in CONCAT_AXES)
     elif name == "Pad":
         yield from _padded()

@@ -24,7 +24,7 @@ from taso_opt.spec.operator import (
     plain_spelling,
 )
 from taso_opt.spec.shapes import axis_from_end, is_star
-from taso_opt.spec.transcendental import EXP
+from taso_opt.spec.transcendental import EXP, LOG
 from taso_opt.spec.windows import WindowShares
 
 Choices = Mapping[str, Sequence[Mapping[str, Attribute]]]
@@ -158,6 +158,16 @@ def shares(xp: ArrayModule, x: Array, axis: int) -> Array:
     """
     powers = xp.apply(EXP, xp.subtract(x, greatest(xp, x, (axis,))))
     return xp.divide(powers, total(xp, powers, (axis,)))
+
+
+def log_of_sum(xp: ArrayModule, x: Array, axes: Sequence[int]) -> Array:
+    """The logarithm of the sum of exponentials over axes counted from the end, which stay with size 1.
+
+    The greatest element is taken off first, as in `shares`.
+    """
+    most = greatest(xp, x, axes)
+    powers = xp.apply(EXP, xp.subtract(x, most))
+    return xp.add(most, xp.apply(LOG, total(xp, powers, axes)))
 
 
 def kept_shape(shape: Sequence[Dim], axes: Sequence[int]) -> tuple[Dim, ...]:

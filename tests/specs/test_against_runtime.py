@@ -80,7 +80,10 @@ PREPARED = sorted(name for name, one in load_specs().operators.items() if one.we
 WEIGHTS = ("f", "w")
 """What axioms call the operand that is prepared."""
 DEFINED = sorted(name for name, one in load_specs().operators.items() if one.weights_only and one.defined)
-IN_RULES = [name for name in DEFINED if not any(is_stated_by(law, name) for law in load_specs().definitions.values())]
+READ = {"FourierKernel"}
+"""Made where nodes are read: tests/onnx_io/test_fourier.py compares them with the runtime."""
+STATED = {name for name in DEFINED for law in load_specs().definitions.values() if is_stated_by(law, name)}
+IN_RULES = [name for name in DEFINED if name not in STATED | READ]
 SPREAD = 3.0
 """Wide enough for all pieces of hard swishes and the like."""
 
@@ -311,7 +314,7 @@ def test_products_with_prepared_weights_compute_the_same_in_the_runtime(library,
             np.testing.assert_allclose(*found, **TOLERANCE)
 
 
-@pytest.mark.parametrize("name", [name for name in DEFINED if name not in IN_RULES])
+@pytest.mark.parametrize("name", sorted(STATED))
 def test_prepared_weights_are_what_the_runtime_computes_for_their_definition(library, name):
     op, generator = library.builder(), np.random.default_rng(0)
     laws = [law for law in library.definitions.values() if is_stated_by(law, name)]
