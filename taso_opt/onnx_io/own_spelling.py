@@ -25,6 +25,7 @@ from taso_opt.onnx_io.write import spellable
 from taso_opt.spec import SpecLibrary
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.constants import Constants
+from taso_opt.spec.resampling import text_of
 
 MOST_NUMBERS = 5
 """Of floats that decide what a node does: one for each axis, as the scales of a Resize."""
@@ -57,7 +58,7 @@ def own_spellings(model: Model, library: SpecLibrary, builder: Builder) -> dict[
     for at in model.order:
         if nodes[at].op_type not in own or nodes[at].domain not in STANDARD:
             continue
-        if not _fits(model, at, builder, is_constant, is_spellable):
+        if _says_it_so(model, at) or not _fits(model, at, builder, is_constant, is_spellable):
             continue
         key = _key(model, at, builder, is_constant)
         if key not in kinds:
@@ -93,6 +94,18 @@ def _fits(
         return False
     below = (child for result in results for child in result.children)
     return all(map(is_spellable, below)) and all(_is_written(model, result) for result in results)
+
+
+def _says_it_so(model: Model, at: int) -> bool:
+    """Whether a node is written as the file has it: with the same attributes, as far as that names any."""
+    node = model.proto.graph.node[at]
+    said = {one.name: text_of(helper.get_attribute_value(one)) for one in node.attribute}
+    calls = [
+        spelled(model.builder, one, model.opset, model.number) for one in _results(model, at) if isinstance(one, Apply)
+    ]
+    return bool(calls) and all(
+        call is not None and call.op_type == node.op_type and said.items() >= call.attributes.items() for call in calls
+    )
 
 
 def _is_written(model: Model, result: Term) -> bool:

@@ -245,7 +245,8 @@ def _compared_by_yardstick(original: _Original, other: Model, outputs: Outputs, 
     if all(one.agrees for one in comparisons) or all(one.agrees for one in own):
         return Agreement(comparisons, warnings)
     telling = [one for one, itself in zip(comparisons, own, strict=True) if itself.agrees]
-    if not (telling and all(one.agrees for one in telling)):
+    by_numbers = all(np.isfinite(one.max_abs) for one in comparisons)
+    if not (telling and by_numbers and all(one.agrees for one in telling)):
         return Agreement((), warnings, CONTRADICTION)
     left_out = NOT_EVERYWHERE.format(len(own) - len(telling), len(own))
     return Agreement(tuple(telling), (*warnings, left_out))

@@ -107,6 +107,12 @@ def test_an_operator_that_onnx_says_in_many_ways_is_spelled_as_it_is_written(rea
     np.testing.assert_array_equal(*(run(each, feed_of(model))["y"] for each in (model.proto, proto)))
 
 
+def test_a_node_that_is_written_as_it_stands_is_no_spelling_of_its_own(read):
+    formula = '<coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor">'
+    model = read(PICKED % (6, "<float[4] s = {1, 1, 2, 2}>", formula))
+    assert own_spellings(model, load_specs(), load_specs().builder({})) == {}
+
+
 def test_kinds_of_nodes_differ_where_their_results_do(read):
     keys = set()
     for rows, scales in ((6, "<float[4] s = {1, 1, 2, 2}>"), (9, "<float[4] s = {1, 1, 3, 2}>")):

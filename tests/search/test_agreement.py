@@ -110,6 +110,15 @@ def test_where_it_does_on_some_inputs_the_others_decide(judged):
     assert far.failure == CONTRADICTION
 
 
+def test_what_is_no_number_where_the_original_has_some_is_not_left_out(judged):
+    class NoNumberFirst:
+        def __add__(self, number):
+            return np.full_like(BASE, np.nan) if number == 0 else BASE + number
+
+    (found,) = judged({"model": BASE, "candidate": NoNumberFirst()}, plain=BASE * 0.5)
+    assert found.failure == CONTRADICTION
+
+
 def test_doubles_made_of_singles_are_judged_as_singles(judged):
     models = {"model": BASE.astype(np.float64), "candidate": BASE.astype(np.float64) + 1e-6}
     (strict,) = judged(models)

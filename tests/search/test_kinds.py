@@ -7,7 +7,7 @@ from onnx import parser
 
 from taso_opt.onnx_io import read_model
 from taso_opt.runtime import RunSettings, RuntimeProcess
-from taso_opt.search.feeds import KINDS, NOISE, PATCH, sample_feeds
+from taso_opt.search.feeds import KINDS, NOISE, PATCH
 from taso_opt.search.kinds import OF_ANOTHER_KIND, remark, telling_kind
 from taso_opt.spec import load_specs
 
@@ -64,7 +64,7 @@ def test_noise_where_no_kind_says_more(kind_of):
 
 
 def test_noise_where_no_float_is_drawn(kind_of):
-    samples = [{"x": sample_feeds([], [], 0), "k": np.zeros(3)}]
+    samples = [{"x": np.zeros((1, 1, 64, 64), np.float32)}]
     assert kind_of("whole (int64[3] k) => (int64[3] y) { y = Sub(k, k) }") == NOISE
     assert kind_of(DETECTOR, samples, steep=200, threshold=200) == NOISE
 
