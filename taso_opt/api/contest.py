@@ -12,7 +12,6 @@ from taso_opt.api.job import Job
 from taso_opt.api.question import contest_question
 from taso_opt.api.sizes import sizes_of
 from taso_opt.core.graph import Graph
-from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostTable, Decision
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -49,12 +48,12 @@ class Contest:
     """How the finals ended; `recalled` is the earlier decision that they followed, None where they were open.
 
     Where the earlier decision is that the original stays, `finals` is None: nothing was measured again. `winner` is the
-    winner's model, None where the model took part in another form than it is written in.
+    winner's file, None where the model took part in another form than it is written in.
     """
 
     finals: Finals | None
     recalled: Decision | None = None
-    winner: ModelProto | None = None
+    winner: Path | None = None
 
 
 def rewritten(model: Model, plan: Plan) -> ModelProto:
@@ -68,15 +67,17 @@ def checked_names(job: Job) -> tuple[str, ...]:
     return tuple(value.name for value in job.source.proto.graph.output) if cut is None else cut.names
 
 
-def hold_contest(job: Job, plans: Sequence[Plan], standard: Standard, place: str, folded_bytes: int) -> Contest:
+def hold_contest(
+    job: Job, plans: Sequence[Plan], standard: Standard, place: str, folded_bytes: int, folder: Path
+) -> Contest:
     """Hold the finals of the plans' models, or follow the decision of earlier finals of the same on the same `place`.
 
     The winner of earlier finals is compared and timed again; only where it is now slower than the original beyond the
     noise are new finals held. Where the whole cannot run, what is left without the nodes that no specification covers
-    stands for it, in the original and in the candidates. No plan takes more than `folded_bytes` of weights when it
-    runs. Raises as hold_finals does.
+    stands for it, in the original and in the candidates, which are written to a folder. No plan takes more than
+    `folded_bytes` of weights when it runs. Raises as hold_finals does.
     """
-    with scratch_folder() as folder, CostTable() as table:
+    with CostTable() as table:
         question = contest_question(job, plans, standard)
         stage = _stage(job, folder, folded_bytes, RememberedVerdicts(table, place, question))
         candidates = _Candidates(job, stage, plans, folder)
@@ -134,10 +135,10 @@ class _Candidates(Sequence[Path]):
             save_atomically(self._stage.form(plan), file, original=self._job.source.path, durable=False)
         return file
 
-    def written(self, number: int) -> ModelProto | None:
-        """The model of a candidate that ran, where it is all that the plan gives; forming it anew takes longer."""
-        proto = load_model(self[number]) if self._stage.as_written else None
-        return proto if proto is not None and holds_its_data(proto) else None
+    def written(self, number: int) -> Path | None:
+        """The file of a candidate that ran, where it is all that the plan gives."""
+        file = self[number]
+        return file if self._stage.as_written and holds_its_data(load_model(file), file) else None
 
 
 def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _Stage:

@@ -165,7 +165,7 @@ def _optimized(
         model_in_memory(path)  # what is too large to be returned is refused before the search
     report = optimize_file(path, settings, tell)
     found = path if report.output is None else Path(report.output)
-    result = model_in_memory(found) if output is None else load_model(found)
+    result = model_in_memory(found) if output is None else load_model(found, whole=True)
     return Result(result, _without_workplace(report, model, output))
 
 

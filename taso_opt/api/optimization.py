@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from taso_opt import __version__
-from taso_opt.api.contest import checked_names, hold_contest, rewritten
+from taso_opt.api.contest import Contest, checked_names, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
 from taso_opt.api.free_threads import with_free_threads
@@ -34,6 +34,7 @@ from taso_opt.api.summary import applied_rules, output_errors, search_summary, w
 from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.core.rule import Rule
+from taso_opt.core.scratch import scratch_folder
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -44,8 +45,10 @@ from taso_opt.onnx_io import (
     check_output,
     copy_unchanged,
     has_control_flow,
+    load_model,
     operator_counts,
     save_atomically,
+    save_copy,
     spellable,
 )
 from taso_opt.report.quantities import duration
@@ -213,26 +216,33 @@ def _faster(job: Job) -> tuple[ModelProto, tuple[Rule, ...]] | None:
         return None
     if job.settings.dry_run:
         return rewritten(job.model, plans[0]), tuple(_rules(job, plans[0]))
+    with scratch_folder() as folder:
+        contest = _held(job, plans, costs, folder)
+        finalist = None if contest.finals is None else contest.finals.finalist
+        if finalist is None or not finalist.won:
+            return None
+        plan, written = plans[finalist.number], contest.winner
+        winner = rewritten(job.model, plan) if written is None else load_model(written, whole=True)
+        return winner, tuple(_rules(job, plan))
+
+
+def _held(job: Job, plans: Sequence[Plan], costs: Costs, folder: Path) -> Contest:
+    """The contest of plans whose models are written to a folder."""
     folded_bytes = max(map(costs.folded_bytes, plans))
-    contest = hold_contest(job, plans, costs.standard(plans), costs.latency.place, folded_bytes)
-    finalist = None if contest.finals is None else contest.finals.finalist
-    if finalist is None or not finalist.won:
-        return None
-    plan = plans[finalist.number]
-    return contest.winner or rewritten(job.model, plan), tuple(_rules(job, plan))
+    return hold_contest(job, plans, costs.standard(plans), costs.latency.place, folded_bytes, folder)
 
 
 def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
     if not plans:
         return _unchanged(job, replace(draft, reason=costs.nothing_found))
-    return _contest(job, draft, plans, costs)
+    with scratch_folder() as folder:
+        return _contest(job, draft, plans, costs, folder)
 
 
-def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Record:
-    """Compare and time the plans' models against the original as a whole, and write the winner."""
+def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs, folder: Path) -> Record:
+    """Compare and time the plans' models, kept in a folder, against the original as a whole, and write the winner."""
     try:
-        folded_bytes = max(map(costs.folded_bytes, plans))
-        contest = hold_contest(job, plans, costs.standard(plans), costs.latency.place, folded_bytes)
+        contest = _held(job, plans, costs, folder)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
     except UncheckableError as error:
@@ -240,7 +250,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
             raise
         if not job.obstacle and not job.has_another_base and has_control_flow(job.source.proto):
             alone = replace(job, obstacle=str(error))
-            return _contest(alone, replace(draft, warnings=_by_parts(alone)), plans, costs)
+            return _decided(alone, replace(draft, warnings=_by_parts(alone)), list(plans), costs)
         reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
         return _unchanged(job, replace(draft, reason=reason))
     except MismatchError as error:
@@ -272,11 +282,15 @@ def _lost(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:
     )
 
 
-def _improved(job: Job, measured: Record, plan: Plan, written: ModelProto | None, costs: Costs) -> Record:
+def _improved(job: Job, measured: Record, plan: Plan, written: Path | None, costs: Costs) -> Record:
     """Write the winner, a plan's model, and say so."""
-    winner = written or rewritten(job.model, plan)
     source, force = job.source, job.settings.force
-    save_atomically(winner, job.output, original=source.path, source=source.proto, force=force)
+    if written is None:
+        winner = rewritten(job.model, plan)
+        save_atomically(winner, job.output, original=source.path, source=source.proto, force=force)
+    else:
+        winner = load_model(written)
+        save_copy(written, job.output, original=source.path, source=source.proto, force=force)
     improved = replace(
         _with_plan(job, measured, plan, costs),
         result="improved",

@@ -29,7 +29,15 @@ from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.own_spelling import OwnSpelling, own_spellings, respelled
 from taso_opt.onnx_io.randomness import seeded
 from taso_opt.onnx_io.read import read_model
-from taso_opt.onnx_io.save import check_data, check_output, copy_unchanged, holds_its_data, inlined, save_atomically
+from taso_opt.onnx_io.save import (
+    check_data,
+    check_output,
+    copy_unchanged,
+    holds_its_data,
+    inlined,
+    save_atomically,
+    save_copy,
+)
 from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.showing import showing, what_goes_in
 from taso_opt.onnx_io.skeleton import skeleton
@@ -90,6 +98,7 @@ __all__ = [
     "repeat",
     "rounds_to_integers",
     "save_atomically",
+    "save_copy",
     "seeded",
     "set_weights_aside",
     "showing",

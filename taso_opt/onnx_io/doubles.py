@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io.census import SINGLES
-from taso_opt.onnx_io.external import byte_count, tensor_array
+from taso_opt.onnx_io.external import byte_count, read_in, tensor_array
 from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.randomness import RANDOM
 from taso_opt.onnx_io.reference_operators import BATCH_NORMALIZATION, CONVOLUTION
@@ -38,6 +38,8 @@ def in_doubles(path: Path) -> ModelProto:
         if tensor.data_type in SINGLES:
             value = np.asarray(tensor_array(tensor, path.parent), np.float64)
             tensor.CopyFrom(numpy_helper.from_array(value, tensor.name))
+        else:
+            read_in(tensor, path.parent)
     _convert_graph(model.graph)
     for function in model.functions:
         del function.value_info[:]

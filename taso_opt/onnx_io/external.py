@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
@@ -20,6 +21,7 @@ VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double
 """Where a tensor keeps its elements when it does not keep them raw."""
 
 LONGEST_QUOTE = 160
+CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,28 @@ def data_range(tensor: TensorProto) -> DataRange:
     if offset < 0 or length != byte_count(tensor):
         raise InvalidInputError(f"expected {byte_count(tensor)} bytes {where}, found {length} at offset {offset}")
     return DataRange(stated["location"], offset, length)
+
+
+def refer(tensor: TensorProto, place: DataRange) -> None:
+    """Have a tensor find its data elsewhere, and no longer in itself."""
+    for field in ("raw_data", "external_data", *VALUE_FIELDS):
+        tensor.ClearField(field)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", place.location), ("offset", place.offset), ("length", place.length)):
+        tensor.external_data.add(key=key, value=str(value))
+
+
+def copy_range(source: Path, place: DataRange, stream: BinaryIO) -> None:
+    """Append data of a file to a stream, piece by piece; InvalidInputError where the file ends before the data does."""
+    with source.open("rb") as origin:
+        origin.seek(place.offset)
+        left = place.length
+        while left:
+            chunk = origin.read(min(CHUNK, left))
+            if not chunk:
+                raise InvalidInputError(f"expected {left} more bytes of external data in {source}, found its end")
+            stream.write(chunk)
+            left -= len(chunk)
 
 
 def data_file(folder: Path, location: str) -> Path:
@@ -130,6 +154,14 @@ def raw_data(tensor: TensorProto, folder: Path) -> bytes:
     with data_file(folder, place.location).open("rb") as stream:
         stream.seek(place.offset)
         return stream.read(place.length)
+
+
+def read_in(tensor: TensorProto, folder: Path) -> None:
+    """Have a tensor, external or not, hold its data itself."""
+    if is_external(tensor):
+        tensor.raw_data = raw_data(tensor, folder)
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
 
 
 def stored(tensor: TensorProto) -> bytes:

@@ -15,6 +15,7 @@ from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io.equations import check_equations
 from taso_opt.onnx_io.expansion import check_expansion
 from taso_opt.onnx_io.external import check_tensors
+from taso_opt.onnx_io.in_place import model_in_place
 from taso_opt.onnx_io.skeleton import skeleton
 
 LARGEST_FILE = 2**31 - 1
@@ -26,15 +27,13 @@ def validate_input(path: Path | str) -> None:
     load_model(Path(path))
 
 
-def load_model(path: Path) -> ModelProto:
-    """The model in a file, checked, without its external data; InvalidInputError when it is none."""
-    content = _content(path)
-    model = ModelProto()
-    try:
-        model.ParseFromString(content)
-    except DecodeError as error:
-        found = "a file of another kind or a cut-off one"
-        raise InvalidInputError(f"expected an ONNX model, found {found}: {path}") from error
+def load_model(path: Path, whole: bool = False) -> ModelProto:
+    """The model in a file, checked, without its external data; InvalidInputError when it is none.
+
+    The weights of a large file stay in it, as external data of which the file is that of the model itself (see
+    `in_place`), unless the model is wanted `whole`.
+    """
+    model = _parsed(path, whole)
     if not model.HasField("graph"):
         raise InvalidInputError(f"expected an ONNX model, found a file without a graph: {path}")
     field = _undecodable_field(model)
@@ -49,8 +48,8 @@ def load_model(path: Path) -> ModelProto:
     return model
 
 
-def _content(path: Path) -> bytes:
-    """The bytes of a regular file, refused before they are read where they cannot be a model."""
+def _parsed(path: Path, whole: bool) -> ModelProto:
+    """What a regular file says, refused before it is read where it cannot be a model."""
     try:
         found = path.stat()
         if stat.S_ISDIR(found.st_mode):
@@ -62,7 +61,14 @@ def _content(path: Path) -> bytes:
         if found.st_size > LARGEST_FILE:
             size = f"{found.st_size} bytes"
             raise InvalidInputError(f"expected an ONNX model of less than 2 GB beside its data, found {size}: {path}")
-        return path.read_bytes()
+        model = None if whole else model_in_place(path)
+        if model is None:
+            model = ModelProto()
+            model.ParseFromString(path.read_bytes())
+        return model
+    except DecodeError as error:
+        kind = "a file of another kind or a cut-off one"
+        raise InvalidInputError(f"expected an ONNX model, found {kind}: {path}") from error
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidInputError(f"expected an ONNX model, found no file {path}") from error
     except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ __all__ = ["ModelProto", "model_in_memory", "store_model"]
 
 def store_model(model: ModelProto, path: Path) -> None:
     """Write a model that has no external data; InvalidInputError when it has some or is too large for one file."""
-    content = inlined(model, path.parent) if holds_its_data(model) else None
+    content = inlined(model, path.parent) if holds_its_data(model, path) else None
     if content is None:
         raise InvalidInputError(
             f"expected a model in memory with all its weights and of at most {INLINE_LIMIT} bytes, found a larger one "

@@ -15,15 +15,17 @@ from onnx import ModelProto, TensorProto
 from taso_opt.core.scratch import scratch_file
 from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.onnx_io.external import (
-    VALUE_FIELDS,
     DataRange,
     byte_count,
+    copy_range,
     data_file,
     data_range,
     is_external,
-    raw_data,
+    read_in,
+    refer,
     stored,
 )
+from taso_opt.onnx_io.in_place import is_in_place, write_whole
 from taso_opt.onnx_io.scopes import all_tensors
 
 INLINE_LIMIT = 1_500_000_000
@@ -31,7 +33,6 @@ INLINE_LIMIT = 1_500_000_000
 
 SMALLEST_EXTERNAL = 1024
 ALIGNMENT = 4096
-CHUNK = 1 << 22
 
 
 def save_atomically(
@@ -47,16 +48,18 @@ def save_atomically(
     """Write a model made from the file `original`, which holds `source`, to `out`: all or nothing, at any moment.
 
     External tensors keep their references when `out` is in the same folder, else their data goes to `<out>.data`;
-    inline tensors go there too when together they pass `inline_limit` bytes. Raises UsageError when `out` exists and
-    `force` is not set, when it is the original file or one of its data under any name, or when its folder cannot be
-    written. Without `durable` it does not wait for the disk: for files that are soon deleted.
+    inline tensors, among them those whose data stands in the original model file, go there too when together they pass
+    `inline_limit` bytes. Raises UsageError when `out` exists and `force` is not set, when it is the original file or
+    one of its data under any name, or when its folder cannot be written. Without `durable` it does not wait for the
+    disk: for files that are soon deleted.
     """
     check_output(out, original, force)
-    locations = _locations(proto) | _locations(source)
+    locations = _locations(proto, original) | _locations(source, original)
     _check_no_data(out, locations, original)
     moved = _tensors_to_move(proto, out, original, inline_limit)
     if not moved:
-        _replace_with_bytes(out, _serialized(proto), durable)
+        with _replacing(out, durable) as stream:
+            _write(proto, original, stream)
         return
     result = ModelProto()
     result.CopyFrom(proto)
@@ -66,8 +69,16 @@ def save_atomically(
         for at, tensor in enumerate(all_tensors(result)):
             if at in moved:
                 _move(tensor, data_stream, original.parent, data.name)
-        stream.write(_serialized(result))
+        _write(result, original, stream)
         out.unlink(missing_ok=True)
+
+
+def save_copy(made: Path, out: Path, *, original: Path, source: ModelProto, force: bool = False) -> None:
+    """Copy a file of a model that needs no other to `out`, with the care and the errors of `save_atomically`."""
+    check_output(out, original, force)
+    _check_no_data(out, _locations(source, original), original)
+    with _replacing(out) as stream:
+        _copy_file(made, stream)
 
 
 def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool = False) -> None:
@@ -76,12 +87,13 @@ def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool 
     Raises UsageError as `save_atomically` does, and when a data file of another content is in the way without `force`.
     """
     check_output(out, original, force)
-    _check_no_data(out, _locations(proto), original)
+    _check_no_data(out, _locations(proto, original), original)
     for source, target in _copies(original, proto, out, force):
         target.parent.mkdir(parents=True, exist_ok=True)
         with _replacing(target) as stream:
-            _copy(source, DataRange("", 0, source.stat().st_size), stream)
-    _replace_with_bytes(out, original.read_bytes())
+            _copy_file(source, stream)
+    with _replacing(out) as stream:
+        _copy_file(original, stream)
 
 
 def check_output(out: Path, original: Path, force: bool) -> None:
@@ -113,7 +125,7 @@ def check_data(out: Path, proto: ModelProto, original: Path, force: bool) -> Non
 
     Raises UsageError in one sentence when one of them must not be written.
     """
-    locations = _locations(proto)
+    locations = _locations(proto, original)
     _check_no_data(out, locations, original)
     _copies(original, proto, out, force)
     if _tensors_to_move(proto, out, original, INLINE_LIMIT):
@@ -126,15 +138,20 @@ def _check_no_data(out: Path, locations: Iterable[str], original: Path) -> None:
             raise UsageError(f"expected an output other than the data of the input, found {out} for both")
 
 
-def _locations(proto: ModelProto | None) -> dict[str, None]:
-    """The names of the files that hold external data of a model, each once."""
+def _locations(proto: ModelProto | None, original: Path) -> dict[str, None]:
+    """The names of the files beside the model file that hold external data of a model, each once."""
     tensors = all_tensors(proto) if proto is not None else ()
-    return dict.fromkeys(data_range(tensor).location for tensor in tensors if is_external(tensor))
+    return dict.fromkeys(data_range(tensor).location for tensor in tensors if _is_aside(tensor, original))
+
+
+def _is_aside(tensor: TensorProto, original: Path) -> bool:
+    """Whether the data of a tensor stands in a file beside that of the model."""
+    return is_external(tensor) and not is_in_place(tensor, original)
 
 
 def _copies(original: Path, proto: ModelProto, out: Path, force: bool) -> list[tuple[Path, Path]]:
     """The files of external data that have to be copied beside `out`, and where to; those already there have not."""
-    places = [(data_file(original.parent, location), out.parent / location) for location in _locations(proto)]
+    places = [(data_file(original.parent, location), out.parent / location) for location in _locations(proto, original)]
     copies = [(source, target) for source, target in places if not _is_copied(source, target)]
     for _, target in copies:
         if target.exists() and not force:
@@ -142,25 +159,22 @@ def _copies(original: Path, proto: ModelProto, out: Path, force: bool) -> list[t
     return copies
 
 
-def holds_its_data(proto: ModelProto) -> bool:
-    """Whether a model needs no other file."""
-    return not any(map(is_external, all_tensors(proto)))
+def holds_its_data(proto: ModelProto, file: Path) -> bool:
+    """Whether a model, of this file, needs no other."""
+    return not any(_is_aside(tensor, file) for tensor in all_tensors(proto))
 
 
 def inlined(proto: ModelProto, folder: Path, limit: int = INLINE_LIMIT) -> bytes | None:
     """The model as bytes with all external data read in; None when that passes `limit` bytes."""
     tensors = list(all_tensors(proto))
-    if holds_its_data(proto):
+    if not any(map(is_external, tensors)):
         return _serialized(proto) if proto.ByteSize() <= limit else None
     if sum(map(byte_count, tensors)) > limit:
         return None
     result = ModelProto()
     result.CopyFrom(proto)
     for tensor in all_tensors(result):
-        if is_external(tensor):
-            tensor.raw_data = raw_data(tensor, folder)
-            tensor.ClearField("external_data")
-            tensor.ClearField("data_location")
+        read_in(tensor, folder)
     return _serialized(result)
 
 
@@ -181,8 +195,8 @@ def _tensors_to_move(proto: ModelProto, out: Path, original: Path, inline_limit:
     tensors = list(all_tensors(proto))
     moved = set()
     if not _is_same(out.parent, original.parent):
-        moved = {at for at, tensor in enumerate(tensors) if is_external(tensor)}
-    inline = {at: byte_count(tensor) for at, tensor in enumerate(tensors) if not is_external(tensor)}
+        moved = {at for at, tensor in enumerate(tensors) if _is_aside(tensor, original)}
+    inline = {at: byte_count(tensor) for at, tensor in enumerate(tensors) if not _is_aside(tensor, original)}
     if sum(inline.values()) > inline_limit:
         moved |= {at for at, size in inline.items() if size >= SMALLEST_EXTERNAL}
     return moved
@@ -204,38 +218,33 @@ def _move(tensor: TensorProto, stream: BinaryIO, source: Path, name: str) -> Non
     offset = stream.tell()
     if is_external(tensor):
         place = data_range(tensor)
-        _copy(data_file(source, place.location), place, stream)
+        copy_range(data_file(source, place.location), place, stream)
     else:
         stream.write(stored(tensor))
-    for field in ("raw_data", "external_data", *VALUE_FIELDS):
-        tensor.ClearField(field)
-    tensor.data_location = TensorProto.EXTERNAL
-    for key, value in (("location", name), ("offset", offset), ("length", byte_count(tensor))):
-        tensor.external_data.add(key=key, value=str(value))
+    refer(tensor, DataRange(name, offset, byte_count(tensor)))
 
 
-def _copy(source: Path, place: DataRange, stream: BinaryIO) -> None:
-    with source.open("rb") as origin:
-        origin.seek(place.offset)
-        left = place.length
-        while left:
-            chunk = origin.read(min(CHUNK, left))
-            if not chunk:
-                raise InvalidInputError(f"expected {left} more bytes of external data in {source}, found its end")
-            stream.write(chunk)
-            left -= len(chunk)
+def _copy_file(source: Path, stream: BinaryIO) -> None:
+    copy_range(source, DataRange("", 0, source.stat().st_size), stream)
+
+
+def _write(proto: ModelProto, original: Path, stream: BinaryIO) -> None:
+    with _of_readable_size():
+        write_whole(proto, original, stream)
 
 
 def _serialized(proto: ModelProto) -> bytes:
-    try:
+    with _of_readable_size():
         return bytes(proto.SerializeToString())
+
+
+@contextmanager
+def _of_readable_size() -> Iterator[None]:
+    """Says in one sentence that a model is too large for protobuf."""
+    try:
+        yield
     except (EncodeError, ValueError) as error:
         raise InvalidInputError("expected a model of less than 2 GB beside its data, found a larger one") from error
-
-
-def _replace_with_bytes(path: Path, content: bytes, durable: bool = True) -> None:
-    with _replacing(path, durable) as stream:
-        stream.write(content)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import pytest
 from onnx import numpy_helper
 
 from taso_opt.api import OptimizeSettings, contest, optimize_file
+from taso_opt.onnx_io import in_place
 
 pytestmark = pytest.mark.usefixtures("first_wins")
 
@@ -56,3 +57,15 @@ def test_a_random_model_is_written_without_the_seeds_that_it_ran_with(stackable,
     assert record.result == "improved" and stacks_rows(record.output)
     (noise,) = (node for node in onnx.load(record.output).graph.node if node.op_type == "RandomNormalLike")
     assert not noise.attribute
+
+
+def test_a_large_file_gives_the_same_winner_as_one_that_is_read_whole(stackable, tmp_path, process, monkeypatch):
+    path, found = tmp_path / "model.onnx", []
+    onnx.save(stackable, path)
+    for large in (1 << 40, 0):
+        monkeypatch.setattr(in_place, "LARGE_FILE", large)
+        output = tmp_path / f"{large}.onnx"
+        record = optimize_file(path, OptimizeSettings(budget=20.0, output=output), process=process)
+        assert record.result == "improved" and stacks_rows(output)
+        found.append(onnx.load(output))
+    assert found[0] == found[1]

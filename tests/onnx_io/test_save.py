@@ -233,7 +233,7 @@ def test_the_data_of_an_old_output_is_kept_until_the_new_one_is_written(external
     def fail(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("taso_opt.onnx_io.save._serialized", lambda proto: fail(0))
+    monkeypatch.setattr("taso_opt.onnx_io.save.write_whole", lambda *asked: fail(0))
     with pytest.raises(UsageError, match="No space left on device"):
         save_atomically(external.proto, out, original=external.path, force=True)
     assert before == (out.read_bytes(), (tmp_path / "out.onnx.data").read_bytes())

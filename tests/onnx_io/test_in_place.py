@@ -1,0 +1,104 @@
+"""The weights of a large file stay in it, and nobody sees a difference."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, numpy_helper
+
+from taso_opt.core.graph import Graph
+from taso_opt.onnx_io import in_place, inlined, load_model, read_model, save_atomically, save_copy, write_model
+from taso_opt.onnx_io.external import data_range, is_external, tensor_array
+
+TEXT = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2,3] x) => (float[2,4] y) { a = MatMul(x, v)  b = MatMul(a, w)  c = Relu(b)  d = Add(c, s)  y = Relu(d) }"""
+WEIGHTS = {"v": (3, 4), "w": (4, 4), "s": (1,)}
+
+
+@pytest.fixture(autouse=True)
+def every_file_is_large(monkeypatch):
+    monkeypatch.setattr(in_place, "LARGE_FILE", 0)
+    monkeypatch.setattr(in_place, "SMALLEST", 16)
+
+
+def where(model):
+    return {tensor.name: is_external(tensor) for tensor in model.graph.initializer}
+
+
+def test_large_weights_stay_and_have_the_values_that_the_file_says(save, tmp_path):
+    path = save(TEXT, WEIGHTS)
+    model = load_model(path)
+    assert where(model) == {"v": True, "w": True, "s": False}
+    for tensor, whole in zip(model.graph.initializer, onnx.load(path).graph.initializer, strict=True):
+        assert np.array_equal(tensor_array(tensor, tmp_path), numpy_helper.to_array(whole))
+
+
+def test_a_model_can_be_wanted_whole(save):
+    path = save(TEXT, WEIGHTS)
+    assert load_model(path, whole=True) == onnx.load(path)
+
+
+def test_what_is_written_has_the_weights_in_it(save, tmp_path):
+    path, out = save(TEXT, WEIGHTS), tmp_path / "elsewhere" / "out.onnx"
+    out.parent.mkdir()
+    save_atomically(load_model(path), out, original=path)
+    assert onnx.load(out) == onnx.load(path)
+    assert [file.name for file in out.parent.iterdir()] == ["out.onnx"]
+    assert ModelProto.FromString(inlined(load_model(path), tmp_path)) == onnx.load(path)
+
+
+def test_weights_beyond_the_limit_go_beside_the_model(save, tmp_path):
+    path, out = save(TEXT, {"v": (3, 400), "w": (400, 4), "s": (1,)}), tmp_path / "out.onnx"
+    save_atomically(load_model(path), out, original=path, inline_limit=1000)
+    written = onnx.load(out, load_external_data=False)
+    assert where(written) == {"v": True, "w": True, "s": False}
+    assert {data_range(tensor).location for tensor in written.graph.initializer[:2]} == {"out.onnx.data"}
+    for found, expected in zip(onnx.load(out).graph.initializer, onnx.load(path).graph.initializer, strict=True):
+        assert np.array_equal(numpy_helper.to_array(found), numpy_helper.to_array(expected))
+
+
+def test_weights_of_another_file_stay_there(save, tmp_path):
+    path = save(TEXT, WEIGHTS)
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location="data.bin", size_threshold=90)
+    model, out = load_model(path), tmp_path / "out.onnx"
+    locations = {tensor.name: [entry.value for entry in tensor.external_data][:1] for tensor in model.graph.initializer}
+    assert locations == {"v": ["model.onnx"], "w": ["data.bin"], "s": []}
+    save_atomically(model, out, original=path)
+    assert where(onnx.load(out, load_external_data=False)) == {"v": False, "w": True, "s": False}
+    assert onnx.load(out) == onnx.load(path)
+
+
+def test_a_rewritten_model_is_the_same_as_when_all_was_in_memory(save, library, tmp_path, monkeypatch):
+    path, found = save(TEXT, WEIGHTS), []
+    for large in (0, 1 << 40):
+        monkeypatch.setattr(in_place, "LARGE_FILE", large)
+        model, out = read_model(path, library), tmp_path / f"{large}.onnx"
+        save_atomically(write_model(model, Graph(model.graph.inputs, model.graph.outputs)), out, original=path)
+        found.append(onnx.load(out))
+    assert found[0] == found[1]
+
+
+def test_a_link_that_leaves_its_folder_and_a_name_that_is_none_of_data_are_read_whole(save, tmp_path):
+    path = save(TEXT, WEIGHTS)
+    link, odd = tmp_path / "sub" / "model.onnx", tmp_path / "c:model.onnx"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    odd.write_bytes(path.read_bytes())
+    assert load_model(link) == load_model(odd) == onnx.load(path)
+
+
+def test_a_graph_written_in_two_pieces_is_one(save):
+    path = save(TEXT, WEIGHTS)
+    whole = onnx.load(path)
+    first, second = ModelProto(), ModelProto()
+    first.CopyFrom(whole)
+    del first.graph.initializer[1:]
+    second.graph.initializer.extend(whole.graph.initializer[1:])
+    path.write_bytes(first.SerializeToString() + second.SerializeToString())
+    assert where(load_model(path)) == {"v": True, "w": True, "s": False}
+    assert load_model(path, whole=True) == whole
+
+
+def test_a_finished_file_is_copied_as_it_is(save, tmp_path):
+    path, made = save(TEXT, WEIGHTS), save(TEXT, WEIGHTS, "made.onnx")
+    save_copy(made, tmp_path / "out.onnx", original=path, source=load_model(path))
+    assert (tmp_path / "out.onnx").read_bytes() == made.read_bytes()
