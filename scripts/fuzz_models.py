@@ -1,9 +1,9 @@
 """Takes random models through the tool and compares what comes out with what went in.
 
-Usage: python scripts/fuzz_models.py [--count N] [--seed N] [--models FOLDER] [--keep FOLDER]; exits 1 when a result
-is wrong. Models are drawn by random_models.py, or taken from a folder (nnsmith_models.py fills one). Each is optimized
-as a user does it, written anew, and forcibly rewritten: see MODES of backend_worker.py. What is written must pass
-ONNX's checker, keep the signature and give the outputs of the original on three sets of inputs.
+Usage: python scripts/fuzz_models.py [--count N] [--seed N] [--operators] [--models FOLDER] [--keep FOLDER]; exits 1
+when a result is wrong. Models are drawn by random_models.py, or taken from a folder (nnsmith_models.py fills one). Each
+is optimized as a user does it, written anew, and forcibly rewritten: see MODES of backend_worker.py. What is written
+must pass ONNX's checker, keep the signature and give the outputs of the original on three sets of inputs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from onnx.numpy_helper import from_array, to_array
 from backend_models import dressed
 from backend_worker import respell
 from random_models import random_model
+from random_operators import OPERATORS
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.forced import force_rewriting
 from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
@@ -230,6 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", type=Path, help="a folder of models instead of random ones")
+    parser.add_argument("--operators", action="store_true", help="of all operators, with attributes of all kinds")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-models"), help="where models that fail are kept")
     options = parser.parse_args(arguments)
     counts, rewritten = Counter[tuple[str, str]](), Counter[str]()
@@ -257,7 +259,7 @@ def _models(options: argparse.Namespace, folder: Path) -> Iterator[Path]:
         return
     for seed in range(options.seed, options.seed + options.count):
         path = folder / f"random{seed}.onnx"
-        path.write_bytes(random_model(seed).SerializeToString())
+        path.write_bytes(random_model(seed, OPERATORS if options.operators else ()).SerializeToString())
         yield path
 
 

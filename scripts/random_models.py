@@ -7,101 +7,38 @@ Values stay small and smooth, so that a difference means a wrong model and not a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
 
-FLOATS = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16}
-CODES = {**FLOATS, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "bool": TensorProto.BOOL}
+from random_sketch import CODES, FLOATS, Draw, Sketch, Value
+
 UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Identity")
 FLOAT32_UNARY = ("LeakyRelu", "Elu", "Softplus", "HardSigmoid", "HardSwish", "Selu", "Erf", "Softsign", "Sin")
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
-OPSETS = (14, 15, 17, 18, 20)
+OPSETS, LATELY = (14, 15, 17, 18, 20), (14, 15, 17, 18, 20, 21, 23)
+"""Versions of ONNX's operators; models with operators of all kinds may have newer ones."""
+
 SIZES = (1, 2, 3, 4, 6, 8)
+RANKS, IMAGES = (1, 2, 2, 2, 3, 4), (1, 2, 2, 3, 3, 4, 4, 4)
+"""Ranks of inputs; those for models with operators of all kinds have more images among them."""
+
 SYMBOL, BOUND = "N", 2
 """The symbolic size, at most the first axis, and the number that shapes count with."""
 
 
-@dataclass(frozen=True)
-class Value:
-    """A value of the graph: its name, element type, shape with numbers, and whether its first size is the symbol."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    dynamic: bool = False
-
-
-@dataclass
-class Sketch:
-    """A graph being drawn."""
-
-    random: Random
-    generator: np.random.Generator
-    opset: int
-    nodes: list[NodeProto] = field(default_factory=list)
-    initializers: list[TensorProto] = field(default_factory=list)
-    inputs: list[ValueInfoProto] = field(default_factory=list)
-    values: list[Value] = field(default_factory=list)
-    functions: list[Any] = field(default_factory=list)
-    weights: list[Value] = field(default_factory=list)
-
-    def name(self, stem: str = "v") -> str:
-        """A name that nothing has."""
-        odd = self.random.choice(("", "", "", "/block.0/", "a:b ", "'q'"))
-        return f"{odd}{stem}{len(self.nodes)}_{len(self.initializers)}_{len(self.values)}"
-
-    def node(self, operator: str, inputs: Sequence[Value | str], like: Value, **attributes: Any) -> Value:
-        """Append a node whose one output is of the type of `like`."""
-        made = Value(self.name(), like.dtype, like.shape, like.dynamic)
-        names = [value if isinstance(value, str) else value.name for value in inputs]
-        self.nodes.append(helper.make_node(operator, names, [made.name], name=self.name("node"), **attributes))
-        self.values.append(made)
-        return made
-
-    def weight(self, dtype: str, shape: Sequence[int], scale: float = 1.0) -> Value:
-        """A weight: mostly new, sometimes one that is there; an initializer, a default of an input, or a node."""
-        shape = tuple(shape)
-        known = [value for value in self.weights if value.dtype == dtype and value.shape == shape]
-        if known and self.random.random() < 0.4:
-            return self.random.choice(known)
-        made = Value(self.name("w"), dtype, shape)
-        array = (self.generator.standard_normal(shape) * scale).astype(dtype)
-        tensor = numpy_helper.from_array(np.asarray(array), made.name)
-        match self.random.randrange(8):
-            case 0:
-                self.nodes.append(helper.make_node("Constant", [], [made.name], value=tensor))
-            case 1:
-                self.initializers.append(tensor)
-                self.inputs.append(helper.make_tensor_value_info(made.name, CODES[dtype], shape))
-            case _:
-                self.initializers.append(tensor)
-        self.weights.append(made)
-        return made
-
-    def integers(self, *numbers: int) -> Value:
-        """A tensor of integers as an initializer."""
-        made = Value(self.name("i"), "int64", (len(numbers),))
-        self.initializers.append(numpy_helper.from_array(np.array(numbers, np.int64), made.name))
-        return made
-
-
-Draw = Callable[[Sketch, Value], object]
-
-
-def random_model(seed: int) -> ModelProto:
-    """A valid model of 4 to 24 nodes; the same for the same seed."""
+def random_model(seed: int, operators: Sequence[Draw] = ()) -> ModelProto:
+    """A valid model of 4 to 24 nodes, or more where `operators` are drawn too; the same for the same seed."""
     random = Random(seed)
-    sketch = Sketch(random, np.random.default_rng(seed), random.choice(OPSETS))
+    sketch = Sketch(random, np.random.default_rng(seed), random.choice(LATELY if operators else OPSETS))
+    draws, ranks = (*DRAWS, *operators), IMAGES if operators else RANKS
     for number in range(random.randint(1, 3)):
-        _add_input(sketch, f"x{number}")
+        _add_input(sketch, f"x{number}", random.choice(ranks))
     for _ in range(random.randint(4, 24)):
         operand = random.choice(sketch.values[-6:] if random.random() < 0.7 else sketch.values)
-        random.choice(DRAWS)(sketch, operand)
+        random.choice(draws)(sketch, operand)
     used = {name for node in sketch.nodes for name in node.input}
     ends = [value for value in sketch.values if value.name not in used]
     more = random.sample(sketch.values, min(2, len(sketch.values))) if random.random() < 0.4 else []
@@ -111,13 +48,12 @@ def random_model(seed: int) -> ModelProto:
         sketch.nodes, f"random{seed}", sketch.inputs, [_info(value) for value in outputs], sketch.initializers
     )
     opsets = [helper.make_opsetid("", sketch.opset), helper.make_opsetid("local", 1)]
-    return helper.make_model(
-        graph, opset_imports=opsets, ir_version=random.choice((8, 9, 10)), functions=sketch.functions
-    )
+    ir_version = max(random.choice((8, 9, 10)), helper.find_min_ir_version_for(opsets, ignore_unknown=True))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=sketch.functions)
 
 
-def _add_input(sketch: Sketch, name: str) -> None:
-    random, rank = sketch.random, sketch.random.choice((1, 2, 2, 2, 3, 4))
+def _add_input(sketch: Sketch, name: str, rank: int) -> None:
+    random = sketch.random
     dtype = random.choice(("float32",) * 6 + ("float64", "float16", "int64"))
     dynamic = random.random() < 0.4
     shape = (BOUND if dynamic else random.choice(SIZES), *(random.choice(SIZES) for _ in range(rank - 1)))

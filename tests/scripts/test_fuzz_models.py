@@ -10,7 +10,9 @@ from onnx import numpy_helper, parser
 import fuzz_models
 from fuzz_models import _noisy_model, examine
 from random_models import random_model
+from random_operators import OPERATORS
 from taso_opt.runtime import RuntimeProcess
+from taso_opt.spec import load_specs
 
 MODELS = 5
 
@@ -53,6 +55,25 @@ def test_random_models_are_valid_repeat_with_the_seed_and_have_what_graphs_are_a
     assert {"If", "residual", "Conv", "QuantizeLinear", "Constant", "Split", "MatMul", "Gemm"} <= set(operators)
     assert len(operators) > 30
     assert len(dtypes) >= 4 and "N" in dims and defaults > 5
+
+
+def test_models_with_operators_of_all_kinds_are_valid_and_have_all_that_the_specifications_read():
+    operators = set()
+    for seed in range(700):
+        model = random_model(seed, OPERATORS)
+        if seed < 60:
+            onnx.checker.check_model(model, full_check=True)
+            assert model == random_model(seed, OPERATORS)
+        operators |= {node.op_type for node in model.graph.node}
+    assert set(load_specs().spellings) - operators == {"Upsample"}  # which went with opset 10
+
+
+@pytest.mark.parametrize("seed", range(2000, 2000 + MODELS))
+def test_a_model_with_operators_of_all_kinds_comes_out_as_it_went_in(seed, tmp_path, process, monkeypatch):
+    monkeypatch.setattr(fuzz_models, "BUDGET_S", 0.1)
+    found = list(examine(save(tmp_path, random_model(seed, OPERATORS)), tmp_path, process))
+    assert {finding.result for finding in found} == {"agrees"}, [one for one in found if one.result != "agrees"]
+    assert len(found) == len(fuzz_models.MODES)
 
 
 def test_an_empty_reshape_that_has_no_spelling_is_kept_and_noise_changes_no_sizes(tmp_path, process, monkeypatch):
