@@ -37,6 +37,12 @@ from taso_opt.search.feeds import sample_feeds
 from taso_opt.spec import load_specs
 
 MODES = ("optimized", "respelled", "shrunk", "wandered", "far")
+FORCED = MODES[2:]
+"""Ways in which nothing is run, or asked of the runtime."""
+
+NO_KERNEL = "NOT_IMPLEMENTED : Could not find an implementation"
+"""What the runtime says of an operator that it has for other element types only."""
+
 BUDGET_S = 0.5
 LIMIT_S = 300.0
 TOLERANCE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-5}
@@ -84,7 +90,7 @@ def examine(
     dress = dressed(ModelProto.FromString(path.read_bytes()))
     for mode in MODES:
         source = path
-        if mode in MODES[2:] and dress is not None:
+        if mode in FORCED and dress is not None:
             source = folder / f"dressed_{path.name}"
             source.write_bytes(dress.SerializeToString())
         yield _finding(path, source, mode, folder / f"{mode}_{path.name}", plain, process)
@@ -95,6 +101,8 @@ def _finding(path: Path, source: Path, mode: str, output: Path, plain: Reference
     try:
         rewritten = _rewrite(source, output, mode, process, plain.dims)
         detail = _difference(path, output, plain, process)
+        if NO_KERNEL in detail and mode in FORCED:
+            return Finding(path.name, mode, "no kernel", detail[-200:], rewritten)
     except TasoError as error:
         return Finding(path.name, mode, "refused", str(error)[:200])
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what this script looks for
