@@ -89,7 +89,7 @@ def require_running(model: Model, process: RuntimeProcess, run: RunSettings) -> 
     if weight_bytes(model) <= LOADED_WHOLE:
         describe(process, model.path, run.judge)
         return
-    bare = skeleton(model.proto, model.path.parent).SerializeToString()
+    bare = skeleton(model.proto, model.path).SerializeToString()
     try:
         describe(process, bare, run.judge)
     except RuntimeFailure as error:

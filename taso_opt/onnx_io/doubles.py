@@ -36,10 +36,10 @@ def in_doubles(path: Path) -> ModelProto:
         raise UnsupportedError(f"expected at most {MOST_BYTES} bytes of weights for a copy in float64, found more")
     for tensor in all_tensors(model):
         if tensor.data_type in SINGLES:
-            value = np.asarray(tensor_array(tensor, path.parent), np.float64)
+            value = np.asarray(tensor_array(tensor, path), np.float64)
             tensor.CopyFrom(numpy_helper.from_array(value, tensor.name))
         else:
-            read_in(tensor, path.parent)
+            read_in(tensor, path)
     _convert_graph(model.graph)
     for function in model.functions:
         del function.value_info[:]

@@ -95,15 +95,19 @@ def copy_range(source: Path, place: DataRange, stream: BinaryIO) -> None:
             left -= len(chunk)
 
 
-def data_file(folder: Path, location: str) -> Path:
-    """The file of a location below a model's folder; InvalidInputError when it is missing or lies elsewhere."""
+def data_file(model: Path, location: str) -> Path:
+    """The file of a location below the folder of a model file; InvalidInputError when it is missing or lies elsewhere.
+
+    Of a model that is a link, data that is one too may lie where the model really does, as in the Hugging Face cache.
+    """
     path, quoted = PurePosixPath(location.replace("\\", "/")), repr(location[:LONGEST_QUOTE])
     if path.is_absolute() or ".." in path.parts or "\0" in location or ":" in location:
         raise InvalidInputError(f"expected external data within the model's folder, found the location {quoted}")
-    found = folder / path
+    found = model.parent / path
     if not _is_file(found):
-        raise InvalidInputError(f"expected the external data of the model, found no file {quoted} in {folder}")
-    if not found.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInputError(f"expected the external data of the model, found no file {quoted} in {model.parent}")
+    real = found.resolve()
+    if not any(real.is_relative_to(folder) for folder in (model.parent.resolve(), model.resolve().parent)):
         raise InvalidInputError(f"expected external data within the model's folder, found a link in {quoted}")
     return found
 
@@ -115,7 +119,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def check_tensors(model: ModelProto, folder: Path) -> None:
+def check_tensors(model: ModelProto, file: Path) -> None:
     """Check that every tensor of a model has the data that its type says, without reading it."""
     for tensor in all_tensors(model):
         if any(size < 0 for size in tensor.dims):
@@ -125,7 +129,7 @@ def check_tensors(model: ModelProto, folder: Path) -> None:
         if tensor.HasField("segment"):
             raise InvalidInputError(f"expected whole tensors, found a segment of tensor {tensor.name!r}")
         if is_external(tensor):
-            _check_external(tensor, folder)
+            _check_external(tensor, file)
         else:
             _check_inline(tensor)
 
@@ -139,27 +143,27 @@ def _check_inline(tensor: TensorProto) -> None:
         raise InvalidInputError(f"expected {expected} {unit} in tensor {tensor.name!r}, found {found}")
 
 
-def _check_external(tensor: TensorProto, folder: Path) -> None:
+def _check_external(tensor: TensorProto, model: Path) -> None:
     place = data_range(tensor)
-    size = data_file(folder, place.location).stat().st_size
+    size = data_file(model, place.location).stat().st_size
     if size < place.offset + place.length:
         raise InvalidInputError(
             f"expected {place.offset + place.length} bytes of external data in {place.location!r}, found {size}"
         )
 
 
-def raw_data(tensor: TensorProto, folder: Path) -> bytes:
-    """The stored bytes of an external tensor."""
+def raw_data(tensor: TensorProto, model: Path) -> bytes:
+    """The stored bytes of an external tensor of a model file."""
     place = data_range(tensor)
-    with data_file(folder, place.location).open("rb") as stream:
+    with data_file(model, place.location).open("rb") as stream:
         stream.seek(place.offset)
         return stream.read(place.length)
 
 
-def read_in(tensor: TensorProto, folder: Path) -> None:
+def read_in(tensor: TensorProto, model: Path) -> None:
     """Have a tensor, external or not, hold its data itself."""
     if is_external(tensor):
-        tensor.raw_data = raw_data(tensor, folder)
+        tensor.raw_data = raw_data(tensor, model)
         tensor.ClearField("external_data")
         tensor.ClearField("data_location")
 
@@ -174,15 +178,15 @@ def stored(tensor: TensorProto) -> bytes:
     return array.tobytes()
 
 
-def tensor_array(tensor: TensorProto, folder: Path) -> Array:
-    """The value of a tensor; external data is mapped, not read, where its element type allows."""
+def tensor_array(tensor: TensorProto, model: Path) -> Array:
+    """The value of a tensor of a model file; external data is mapped, not read, where its element type allows."""
     if not is_external(tensor):
         return numpy_helper.to_array(tensor)
     if element_name(tensor.data_type) in HALF_BYTE | QUARTER_BYTE:
-        packed = raw_data(tensor, folder)
+        packed = raw_data(tensor, model)
         return numpy_helper.to_array(TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=packed))
     place, dtype = data_range(tensor), helper.tensor_dtype_to_np_dtype(tensor.data_type)
     if place.length == 0:
         return np.zeros(tuple(tensor.dims), dtype)
-    raw = np.memmap(data_file(folder, place.location), np.uint8, "r", place.offset, (place.length,))
+    raw = np.memmap(data_file(model, place.location), np.uint8, "r", place.offset, (place.length,))
     return raw.view(dtype).reshape(tuple(tensor.dims))

@@ -35,13 +35,13 @@ LARGEST = 2**31 - 1
 def model_in_place(path: Path) -> ModelProto | None:
     """The model of a large file, its large weights external data in this very file; None for any other file.
 
-    That is one of less than LARGE_FILE bytes, one whose name cannot be that of external data (as a link's), and one
-    that is no model or is written in an unusual way.
+    That is one of less than LARGE_FILE bytes, one whose name cannot be that of external data, and one that is no model
+    or is written in an unusual way.
     """
     if path.stat().st_size < LARGE_FILE:
         return None
     try:
-        if not data_file(path.parent, path.name).samefile(path):
+        if not data_file(path, path.name).samefile(path):
             return None
         with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as content:
             model = ModelProto()

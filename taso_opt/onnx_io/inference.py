@@ -31,12 +31,12 @@ def symbol_name(name: str) -> str | None:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"'{name}'"
 
 
-def symbolic_skeleton(model: ModelProto, folder: Path) -> ModelProto:
+def symbolic_skeleton(model: ModelProto, file: Path) -> ModelProto:
     """A skeleton whose inputs have a symbol for every dim that is not a number, and nothing is said of other values.
 
     What files say of inner values is often stale, so that only the results of custom operators keep it.
     """
-    bare = skeleton(model, folder)
+    bare = skeleton(model, file)
     taken = {dim.dim_param for value in _values(bare.graph) for dim in _dims(value.type)}
     fresh = (name for name in (f"unnamed_{number}" for number in count()) if name not in taken)
     _forget(bare.graph, {function.name for function in model.functions})

@@ -39,10 +39,10 @@ def load_model(path: Path, whole: bool = False) -> ModelProto:
     field = _undecodable_field(model)
     if field:
         raise InvalidInputError(f"expected text in UTF-8, found other bytes in a field {field!r} of {path}")
-    check_tensors(model, path.parent)
+    check_tensors(model, path)
     check_expansion(model)
     check_equations(model)
-    reason = defect(model, path.parent)
+    reason = defect(model, path)
     if reason:
         raise InvalidInputError(f"expected a valid ONNX model, found in {path}: {reason}")
     return model
@@ -105,13 +105,13 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(part, str) for part in value))
 
 
-def defect(model: ModelProto, folder: Path) -> str:
+def defect(model: ModelProto, file: Path) -> str:
     """Why ONNX's own checker refuses a model, on one line; empty when it accepts.
 
     A graph that is not topologically sorted, states no rank for an input or output or no type for an output is
     accepted: the runtime runs it. Weights are checked for size elsewhere.
     """
-    bare = skeleton(model, folder)
+    bare = skeleton(model, file)
     for value in bare.graph.output:
         if not value.HasField("type"):
             value.type.tensor_type.elem_type = TensorProto.FLOAT  # any will do: the checker only wants to see one

@@ -15,7 +15,7 @@ __all__ = ["ModelProto", "model_in_memory", "store_model"]
 
 def store_model(model: ModelProto, path: Path) -> None:
     """Write a model that has no external data; InvalidInputError when it has some or is too large for one file."""
-    content = inlined(model, path.parent) if holds_its_data(model, path) else None
+    content = inlined(model, path) if holds_its_data(model, path) else None
     if content is None:
         raise InvalidInputError(
             f"expected a model in memory with all its weights and of at most {INLINE_LIMIT} bytes, found a larger one "
@@ -27,7 +27,7 @@ def store_model(model: ModelProto, path: Path) -> None:
 def model_in_memory(path: Path) -> ModelProto:
     """The model of a file with its external data read in; InvalidInputError when together they are too large."""
     model = load_model(path)
-    content = inlined(model, path.parent)
+    content = inlined(model, path)
     if content is None:
         raise InvalidInputError(
             f"expected a model of at most {INLINE_LIMIT} bytes with all its weights, found a larger one: {path} "

@@ -40,8 +40,8 @@ def read_model(
     path = Path(path)
     # 1. Load, check, and infer all types twice: with symbols, and with the numbers that symbols are bound to.
     proto = load_model(path)
-    weights = collect_weights(proto.graph, path.parent)
-    bare = symbolic_skeleton(proto, path.parent)
+    weights = collect_weights(proto.graph, path)
+    bare = symbolic_skeleton(proto, path)
     types = symbolic_types(bare)
     required = _required_inputs(proto)
     bindings = input_bindings({name: types.get(name, UNKNOWN_TYPE) for name in required}, dims or {}, shapes or {})

@@ -47,7 +47,8 @@ def save_atomically(
 ) -> None:
     """Write a model made from the file `original`, which holds `source`, to `out`: all or nothing, at any moment.
 
-    External tensors keep their references when `out` is in the same folder, else their data goes to `<out>.data`;
+    External tensors keep their references when `out` is in the same folder and their data is more than a link there,
+    else their data goes to `<out>.data`;
     inline tensors, among them those whose data stands in the original model file, go there too when together they pass
     `inline_limit` bytes. Raises UsageError when `out` exists and `force` is not set, when it is the original file or
     one of its data under any name, or when its folder cannot be written. Without `durable` it does not wait for the
@@ -68,7 +69,7 @@ def save_atomically(
     with _replacing(out, durable) as stream, _replacing(data, durable) as data_stream:
         for at, tensor in enumerate(all_tensors(result)):
             if at in moved:
-                _move(tensor, data_stream, original.parent, data.name)
+                _move(tensor, data_stream, original, data.name)
         _write(result, original, stream)
         out.unlink(missing_ok=True)
 
@@ -84,10 +85,15 @@ def save_copy(made: Path, out: Path, *, original: Path, source: ModelProto, forc
 def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool = False) -> None:
     """Copy a model file byte for byte, and the files of its external data beside it under their own names.
 
-    Raises UsageError as `save_atomically` does, and when a data file of another content is in the way without `force`.
+    Beside a model whose data are links that only it may follow, being one too, the data goes to `<out>.data`. Raises
+    UsageError as `save_atomically` does, and when a data file of another content is in the way without `force`.
     """
     check_output(out, original, force)
-    _check_no_data(out, _locations(proto, original), original)
+    locations = _locations(proto, original)
+    _check_no_data(out, locations, original)
+    if _is_same(out.parent, original.parent) and not all(_stays(location, out, original) for location in locations):
+        save_atomically(proto, out, original=original, force=force)
+        return
     for source, target in _copies(original, proto, out, force):
         target.parent.mkdir(parents=True, exist_ok=True)
         with _replacing(target) as stream:
@@ -151,7 +157,7 @@ def _is_aside(tensor: TensorProto, original: Path) -> bool:
 
 def _copies(original: Path, proto: ModelProto, out: Path, force: bool) -> list[tuple[Path, Path]]:
     """The files of external data that have to be copied beside `out`, and where to; those already there have not."""
-    places = [(data_file(original.parent, location), out.parent / location) for location in _locations(proto, original)]
+    places = [(data_file(original, location), out.parent / location) for location in _locations(proto, original)]
     copies = [(source, target) for source, target in places if not _is_copied(source, target)]
     for _, target in copies:
         if target.exists() and not force:
@@ -164,8 +170,8 @@ def holds_its_data(proto: ModelProto, file: Path) -> bool:
     return not any(_is_aside(tensor, file) for tensor in all_tensors(proto))
 
 
-def inlined(proto: ModelProto, folder: Path, limit: int = INLINE_LIMIT) -> bytes | None:
-    """The model as bytes with all external data read in; None when that passes `limit` bytes."""
+def inlined(proto: ModelProto, file: Path, limit: int = INLINE_LIMIT) -> bytes | None:
+    """The model of a file as bytes with all external data read in; None when that passes `limit` bytes."""
     tensors = list(all_tensors(proto))
     if not any(map(is_external, tensors)):
         return _serialized(proto) if proto.ByteSize() <= limit else None
@@ -174,7 +180,7 @@ def inlined(proto: ModelProto, folder: Path, limit: int = INLINE_LIMIT) -> bytes
     result = ModelProto()
     result.CopyFrom(proto)
     for tensor in all_tensors(result):
-        read_in(tensor, folder)
+        read_in(tensor, file)
     return _serialized(result)
 
 
@@ -193,13 +199,25 @@ def _is_copied(source: Path, target: Path) -> bool:
 def _tensors_to_move(proto: ModelProto, out: Path, original: Path, inline_limit: int) -> set[int]:
     """The numbers of the tensors whose data must go into a new file beside the output."""
     tensors = list(all_tensors(proto))
-    moved = set()
-    if not _is_same(out.parent, original.parent):
-        moved = {at for at, tensor in enumerate(tensors) if _is_aside(tensor, original)}
+    stays = {location: _stays(location, out, original) for location in _locations(proto, original)}
+    moved = {
+        at
+        for at, tensor in enumerate(tensors)
+        if _is_aside(tensor, original) and not stays[data_range(tensor).location]
+    }
     inline = {at: byte_count(tensor) for at, tensor in enumerate(tensors) if not _is_aside(tensor, original)}
     if sum(inline.values()) > inline_limit:
         moved |= {at for at, size in inline.items() if size >= SMALLEST_EXTERNAL}
     return moved
+
+
+def _stays(location: str, out: Path, original: Path) -> bool:
+    """Whether a model at `out` finds external data of the original: in the folder of both, and no link that leaves it.
+
+    Runtimes follow such links only from models that are links too.
+    """
+    real = data_file(original, location).resolve()
+    return _is_same(out.parent, original.parent) and real.is_relative_to(out.parent.resolve())
 
 
 def _data_path(out: Path, locations: Container[str], original: Path, force: bool) -> Path:
@@ -212,13 +230,13 @@ def _data_path(out: Path, locations: Container[str], original: Path, force: bool
     return data
 
 
-def _move(tensor: TensorProto, stream: BinaryIO, source: Path, name: str) -> None:
+def _move(tensor: TensorProto, stream: BinaryIO, original: Path, name: str) -> None:
     """Append the data of a tensor to a file and refer to it there."""
     stream.write(b"\0" * (-stream.tell() % ALIGNMENT))
     offset = stream.tell()
     if is_external(tensor):
         place = data_range(tensor)
-        copy_range(data_file(source, place.location), place, stream)
+        copy_range(data_file(original, place.location), place, stream)
     else:
         stream.write(stored(tensor))
     refer(tensor, DataRange(name, offset, byte_count(tensor)))

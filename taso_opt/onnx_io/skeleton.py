@@ -16,7 +16,7 @@ FIRST_IR_WITH_DEFAULTS = 4
 """Since this file format an initializer that is also an input is a default that a caller may override."""
 
 
-def skeleton(model: ModelProto, folder: Path) -> ModelProto:
+def skeleton(model: ModelProto, file: Path) -> ModelProto:
     """The same model with every large weight of its main graph turned into an input of the same type, nodes sorted.
 
     Small external weights are read in. An initializer that a caller may override is an input too: its value is not
@@ -25,7 +25,7 @@ def skeleton(model: ModelProto, folder: Path) -> ModelProto:
     bare = ModelProto(ir_version=model.ir_version)
     bare.opset_import.extend(model.opset_import)
     bare.functions.extend(model.functions)
-    _copy_graph(model.graph, bare.graph, folder, overridable_inputs(model))
+    _copy_graph(model.graph, bare.graph, file, overridable_inputs(model))
     sort_nodes(bare.graph)
     return bare
 
@@ -37,7 +37,7 @@ def overridable_inputs(proto: ModelProto) -> frozenset[str]:
     return frozenset(tensor.name for tensor in proto.graph.initializer) & {value.name for value in proto.graph.input}
 
 
-def _copy_graph(graph: GraphProto, bare: GraphProto, folder: Path, overridable: frozenset[str]) -> None:
+def _copy_graph(graph: GraphProto, bare: GraphProto, file: Path, overridable: frozenset[str]) -> None:
     bare.name = graph.name or "graph"
     bare.input.extend(graph.input)
     bare.output.extend(graph.output)
@@ -48,7 +48,7 @@ def _copy_graph(graph: GraphProto, bare: GraphProto, folder: Path, overridable: 
         if tensor.name in overridable:
             continue
         if byte_count(tensor) <= SMALL:
-            bare.initializer.append(_read_in(tensor, folder))
+            bare.initializer.append(_read_in(tensor, file))
         elif tensor.name not in inputs:
             bare.input.append(_value_info(tensor.name, tensor))
     for node in graph.node:
@@ -67,10 +67,10 @@ def large_constant(node: NodeProto) -> TensorProto | None:
     return tensors[0] if tensors and byte_count(tensors[0]) > SMALL else None
 
 
-def _read_in(tensor: TensorProto, folder: Path) -> TensorProto:
+def _read_in(tensor: TensorProto, file: Path) -> TensorProto:
     if not is_external(tensor):
         return tensor
-    content = raw_data(tensor, folder)
+    content = raw_data(tensor, file)
     return TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=content)
 
 

@@ -74,7 +74,7 @@ class _Reader:
         opaque: Collection[int],
     ) -> None:
         self._proto, self._spellings, self._types = proto, library.spellings, types
-        self._weights = Weights(dict(weights.tensors), weights.folder)
+        self._weights = Weights(dict(weights.tensors), weights.file)
         self._opaque, self._opset = opaque, opset_of(proto)
         inputs = (types.get(value.name, UNKNOWN_TYPE) for value in proto.graph.input)
         self._stated = {dim.symbol for kind in inputs for dim in kind.shape if isinstance(dim, Size)}

@@ -20,15 +20,15 @@ READABLE_ELEMENTS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Tensors by the names of the values that they define; external ones stand in `folder`."""
+    """Tensors by the names of the values that they define; `file` is the model's, beside which external ones stand."""
 
     tensors: dict[str, TensorProto]
-    folder: Path
+    file: Path
     _numbers: dict[str, Fraction | None] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, name: str) -> Array:
         """The value of a constant; large external data is mapped, not read. KeyError when there is no such constant."""
-        return tensor_array(self.tensors[name], self.folder)
+        return tensor_array(self.tensors[name], self.file)
 
     def small(self, name: str) -> Array | None:
         """The value of a constant of at most READABLE_ELEMENTS elements, else None; None for strings too.
@@ -38,7 +38,7 @@ class Weights:
         tensor = self.tensors[name]
         if tensor.data_type == TensorProto.STRING:
             return None
-        return tensor_array(tensor, self.folder) if np.prod(tensor.dims, dtype=float) <= READABLE_ELEMENTS else None
+        return tensor_array(tensor, self.file) if np.prod(tensor.dims, dtype=float) <= READABLE_ELEMENTS else None
 
     def number(self, name: str) -> Fraction | None:
         """The value of a constant of one finite float as the simplest fraction that rounds to it, else None."""
@@ -62,14 +62,14 @@ def only_number(value: Array) -> Fraction | None:
     return simplest_fraction(value)
 
 
-def collect_weights(graph: GraphProto, folder: Path) -> Weights:
+def collect_weights(graph: GraphProto, file: Path) -> Weights:
     """The weights of a graph: its initializers and the values of its Constant nodes."""
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         value = constant_value(node)
         if value is not None:
             tensors[node.output[0]] = value
-    return Weights(tensors, folder)
+    return Weights(tensors, file)
 
 
 def constant_value(node: NodeProto) -> TensorProto | None:

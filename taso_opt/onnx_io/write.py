@@ -39,7 +39,7 @@ def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold
     patch = Patch(model, maker, graph.outputs, fold or folded)
     result = patch.model()
     check_fidelity(model.proto, result)
-    reason = defect(result, model.path.parent)
+    reason = defect(result, model.path)
     assert not reason, f"the written model is not valid: {reason}"
     return result
 

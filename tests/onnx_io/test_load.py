@@ -181,6 +181,22 @@ def test_external_data_behind_a_link_that_leaves_the_folder_is_refused(save, tmp
     validate_input(save(external("w.bin")))
 
 
+def test_a_link_to_a_model_may_have_links_to_data_where_the_model_really_is(save, tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    save(external("w.bin"), name="store/model")
+    for outside in (store / "data", tmp_path.parent / "data"):
+        outside.write_bytes(bytes(64))
+        place = tmp_path / outside.parent.name
+        place.mkdir(exist_ok=True)
+        (place / "model.onnx").unlink(missing_ok=True)
+        (place / "model.onnx").symlink_to(store / "model")
+        (place / "w.bin").symlink_to(outside)
+    validate_input(tmp_path / "store" / "model.onnx")
+    message = refusal(tmp_path / tmp_path.parent.name / "model.onnx")
+    assert message == "expected external data within the model's folder, found a link in 'w.bin'"
+
+
 @pytest.mark.parametrize(
     ("stated", "reason"),
     [

@@ -22,7 +22,7 @@ def model(nodes, inputs="", known=""):
 
 
 def types_of(proto, tmp_path):
-    return symbolic_types(symbolic_skeleton(proto, tmp_path))
+    return symbolic_types(symbolic_skeleton(proto, tmp_path / "model.onnx"))
 
 
 def shapes_of_a_run(proto, feed):
@@ -125,7 +125,7 @@ def test_what_depends_on_more_stays_open(tmp_path, nodes):
     ],
 )
 def test_what_no_run_accepts_has_some_type_or_none(tmp_path, nodes):
-    bare = symbolic_skeleton(model(nodes), tmp_path)
+    bare = symbolic_skeleton(model(nodes), tmp_path / "model.onnx")
     assert symbolic_types(bare).keys() == infer_types(bare).keys()
 
 

@@ -1,6 +1,7 @@
 """Models reach the disk whole or not at all, with their data, and never over what they came from."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -35,6 +36,18 @@ def external(tmp_path, library):
     path = folder / "model.onnx"
     path.write_bytes(proto.SerializeToString())
     return read_model(path, library)
+
+
+@pytest.fixture
+def cached(external, tmp_path, library):
+    """The same model as the Hugging Face cache has it: links to files of other names in another folder."""
+    store, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
+    store.mkdir()
+    snapshot.mkdir()
+    for file, stored in ((external.path, "4f2a"), (external.path.parent / "weights.bin", "9b1c")):
+        (store / stored).write_bytes(file.read_bytes())
+        (snapshot / file.name).symlink_to(Path("..") / "blobs" / stored)
+    return read_model(snapshot / "model.onnx", library)
 
 
 def outputs_of(path):
@@ -246,9 +259,30 @@ def test_an_unchanged_copy_beside_the_original_shares_its_data(external):
     assert sorted(os.listdir(out.parent)) == ["model.onnx", "out.onnx", "weights.bin"]
 
 
+def test_a_cached_model_whose_files_are_links_is_read_and_copied_elsewhere(cached, tmp_path):
+    (tmp_path / "out").mkdir()
+    copy_unchanged(cached.path, cached.proto, tmp_path / "out" / "out.onnx")
+    save_atomically(cached.proto, tmp_path / "out" / "new.onnx", original=cached.path)
+    for out in (tmp_path / "out" / "out.onnx", tmp_path / "out" / "new.onnx"):
+        assert np.array_equal(outputs_of(out), EXPECTED)
+    assert not any(file.is_symlink() for file in (tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize("rewritten", [True, False])
+def test_beside_a_cached_model_the_data_is_no_link(cached, rewritten):
+    out = cached.path.with_name("out.onnx")
+    if rewritten:
+        save_atomically(without_the_last_relu(cached), out, original=cached.path)
+    else:
+        copy_unchanged(cached.path, cached.proto, out)
+    assert np.array_equal(outputs_of(out), EXPECTED)
+    assert sorted(os.listdir(out.parent)) == ["model.onnx", "out.onnx", "out.onnx.data", "weights.bin"]
+    assert (out.parent / "weights.bin").is_symlink()
+
+
 def test_external_data_can_be_read_into_the_bytes_of_a_model(external):
-    content = inlined(external.proto, external.path.parent)
+    content = inlined(external.proto, external.path)
     session = ort.InferenceSession(content, providers=["CPUExecutionProvider"])
     assert np.array_equal(session.run(None, {"x": np.ones((2, 3), np.float32)})[0], EXPECTED)
-    assert inlined(external.proto, external.path.parent, limit=100) is None
+    assert inlined(external.proto, external.path, limit=100) is None
     assert external.proto.graph.initializer[0].data_location == TensorProto.EXTERNAL

@@ -31,7 +31,7 @@ def embedded():
 
 
 def test_sizes_are_followed_through_the_arithmetic_of_exporters(embedded, tmp_path):
-    bare = symbolic_skeleton(embedded, tmp_path)
+    bare = symbolic_skeleton(embedded, tmp_path / "model.onnx")
     numbers = {"b": 2, "s": 16}
     assert not infer_types(with_numbers(bare, numbers))["y"].is_static
     assert str(numeric_types(bare, numbers)["y"]) == "[16, 8]"
@@ -47,7 +47,7 @@ def test_a_symbol_stands_for_the_size_that_it_has_and_not_for_an_assumed_one(emb
 
 def test_what_would_be_large_is_not_computed(tmp_path, monkeypatch):
     monkeypatch.setattr("numpy.arange", lambda *_, **__: pytest.fail("computed"))
-    bare = symbolic_skeleton(model(LONG, zero=0, one=1, many=2**40), tmp_path)
+    bare = symbolic_skeleton(model(LONG, zero=0, one=1, many=2**40), tmp_path / "model.onnx")
     assert "y" in numeric_types(bare, {"n": 3})
 
 
@@ -56,6 +56,6 @@ def test_what_cannot_be_folded_is_typed_as_it_stands(embedded, tmp_path, monkeyp
         raise RuntimeError("no")
 
     monkeypatch.setattr("onnxscript.optimizer.fold_constants_ir", fails)
-    bare = symbolic_skeleton(embedded, tmp_path)
+    bare = symbolic_skeleton(embedded, tmp_path / "model.onnx")
     numbers = {"b": 2, "s": 16}
     assert numeric_types(bare, numbers) == infer_types(with_numbers(bare, numbers))
