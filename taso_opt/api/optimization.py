@@ -18,6 +18,7 @@ from taso_opt.api.job import Job
 from taso_opt.api.misjudged import MISLED, misleading_operator
 from taso_opt.api.question import search_question
 from taso_opt.api.respelling import with_respelled_nodes
+from taso_opt.api.room import require_room
 from taso_opt.api.session import (
     BY_PARTS,
     Progress,
@@ -229,6 +230,7 @@ def _faster(job: Job) -> tuple[ModelProto, tuple[Rule, ...]] | None:
 def _held(job: Job, plans: Sequence[Plan], costs: Costs, folder: Path) -> Contest:
     """The contest of plans whose models are written to a folder."""
     folded_bytes = max(map(costs.folded_bytes, plans))
+    require_room(job, folded_bytes)
     return hold_contest(job, plans, costs.standard(plans), costs.latency.place, folded_bytes, folder)
 
 

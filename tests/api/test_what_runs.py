@@ -1,5 +1,8 @@
 """What the runtime cannot load or run is said up front or at the end, and nothing is lost."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import onnx
 import pytest
@@ -207,3 +210,19 @@ def test_a_difference_in_a_model_that_quantizes_drops_the_candidate_and_is_no_mi
     record = optimize_file(path, QUICK, process=process)
     assert record.result == "unchanged"
     assert any("expected a relative error of at most" in warning for warning in record.warnings)
+
+
+def test_where_memory_does_not_suffice_for_the_finals_the_model_stays_as_it_is(
+    stackable, tmp_path, process, monkeypatch
+):
+    path = tmp_path / "model.onnx"
+    onnx.save(stackable, path)
+    few = SimpleNamespace(available=4 * 256 * 256 * 4 - 1)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: few)
+    record = optimize_file(path, QUICK, process=process)
+    assert record.result == "unchanged" and (tmp_path / "model.opt.onnx").read_bytes() == path.read_bytes()
+    assert record.reason == (
+        "a rewriting cannot be checked: expected 0.0 GB of free memory to time the model beside itself, found 0.0 GB"
+    )
+    few.available += 1
+    assert not optimize_file(path, replace(QUICK, force=True), process=process).reason.startswith("a rewriting cannot")
