@@ -4,7 +4,9 @@
 taso_opt/spec/resampling.py), `scales` how many times.
 """
 
-from taso_opt.spec import Operator, Spelling
+from taso_opt.core.dims import symbol
+from taso_opt.core.literal import literal
+from taso_opt.spec import Operator, Spelling, definition
 from taso_opt.spec.enlarging import enlarged, resize_call
 from taso_opt.spec.resampling import named, resampled
 from taso_opt.spec.shapes import check_rank
@@ -33,3 +35,12 @@ OPERATOR = Operator(
     arity=1,
     defined=True,
 )
+
+
+@definition()
+def interpolate(op, x: "n c h w"):
+    h, w, method, down, across = map(symbol, ("h", "w", "m", "s_h", "s_w"))
+    rows = op.InterpolationMatrix(op.Expand(literal(1), shape=(h,)), method=method, scale=down)
+    columns = op.InterpolationMatrix(op.Expand(literal(1), shape=(w,)), method=method, scale=across)
+    products = op.MatMul(op.MatMul(rows, x), op.Transpose(columns, perm=(-1, -2)))
+    return op.Interpolate(x, method=method, scales=(down, across)), products

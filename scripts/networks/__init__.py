@@ -30,6 +30,7 @@ from .signals import keyword_spotter, vocoder, wavenet
 from .spellings import gelu_spellings, layernorm_spellings
 from .squeezenet import squeezenet
 from .towers import normalized_towers, towers
+from .upscaling import upscaler
 from .vgg import vgg19_convs
 
 __all__ = ["NETWORKS"]
@@ -77,6 +78,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     activation_spellings,
     sliced_channels,
     segmentation_head,
+    upscaler,
     keyword_spotter,
     wavenet,
     vocoder,

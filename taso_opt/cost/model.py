@@ -27,7 +27,7 @@ from taso_opt.cost.shelf import Shelf
 from taso_opt.cost.stems import Stems, consistent
 from taso_opt.cost.table import CostEntry, CostTable
 from taso_opt.cost.units import Unit, UnitFinder, ValueOf
-from taso_opt.cost.work import awaited, multiplications, rough_seconds
+from taso_opt.cost.work import MULTIPLICATIONS_A_SECOND, awaited, multiplications, rough_seconds
 from taso_opt.onnx_io import Model, in_written_order
 from taso_opt.spec.builder import Builder
 
@@ -314,6 +314,10 @@ class CostModel:
         if known is None:
             known = self._work[unit.key] = multiplications(unit, self._builder)
         return known
+
+    def worth(self, unit: Unit) -> float:
+        """About how many multiplications take as long as one unit; 0 where its time is not known."""
+        return (self.known(unit) or 0.0) * MULTIPLICATIONS_A_SECOND
 
 
 def _of_both(first: float, second: float) -> float:

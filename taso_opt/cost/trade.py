@@ -109,6 +109,10 @@ class TradeCost:
         """How many multiplications the products and convolutions of one unit take."""
         return self._latency.work(unit)
 
+    def worth(self, unit: Unit) -> float:
+        """About how many multiplications take as long as one unit; 0 where its time does not count."""
+        return self._latency.worth(unit) if LATENCY in self._wanted else 0.0
+
     def _added(self, unit: Unit, latency: Callable[[Unit], float | None]) -> float | None:
         parts = [(weight, self._of(name, unit, latency), self._local[name]) for name, weight in self.goal.weights]
         if any(value is None for _, value, _ in parts):

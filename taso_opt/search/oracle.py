@@ -59,3 +59,7 @@ class CostOracle(Protocol[U]):
     def work(self, unit: U) -> int:
         """How many multiplications the products of one unit take, without measuring anything."""
         ...
+
+    def worth(self, unit: U) -> float:
+        """How many multiplications take as long as one unit, as far as its time is known."""
+        ...

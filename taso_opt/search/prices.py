@@ -98,15 +98,19 @@ class Prices:
         """For each rule, or sequence of rules, the places among the changes that may pay, by the units they lead to."""
         rules: dict[tuple[int, ...], dict[frozenset[Any], list[int]]] = {}
         for place, (before, after) in enumerate(sides):
-            old, new = self._units_of(before), self._units_of(after)
-            if self._may_pay(changes[place], old, new):
+            new = self._units_of(after)
+            if self._may_pay(changes[place], before, new):
                 ways = rules.setdefault(rules_of(changes[place].steps), {})
                 ways.setdefault(frozenset(new), []).append(place)
         return [list(ways.values()) for ways in rules.values()]
 
-    def _may_pay(self, change: LocalChange, old: Sequence[Any], new: Sequence[Any]) -> bool:
-        """Whether a change is worth measuring by what products and convolutions multiply before and after."""
-        if self._work(new) > MOST_WORK * self._work(old) + WORTH_MEASURING:
+    def _may_pay(self, change: LocalChange, removed: _Side, new: Sequence[Any]) -> bool:
+        """Whether a change is worth measuring by what products and convolutions multiply before and after.
+
+        Where what it replaces is known to take the time of so many multiplications, it is, as with slow kernels.
+        """
+        old, work = self._units_of(removed), self._work(new)
+        if work > MOST_WORK * self._work(old) + WORTH_MEASURING and work > self._worth(removed):
             return False
         before, after = Counter(old), Counter(new)
         left_out, added = (self._work((one - other).elements()) for one, other in ((before, after), (after, before)))
@@ -183,6 +187,9 @@ class Prices:
 
     def _work(self, units: Iterable[Any]) -> int:
         return sum(self._cost.work(unit) for unit in units)
+
+    def _worth(self, side: _Side) -> float:
+        return sum(self._cost.worth(kernel) for kernel in self._kernels_of(side))
 
 
 def _spread(ways: Sequence[Sequence[int]], most: int) -> list[int]:

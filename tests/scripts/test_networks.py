@@ -61,6 +61,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "activation_spellings": {"channels": 8, "image": 8},
     "sliced_channels": {"image": 32, "width": 8},
     "segmentation_head": {"image": 16, "width": 8, "classes": 5, "channels": (4, 8, 12, 16)},
+    "upscaler": {"image": 8, "width": 8, "layers": 2},
     "keyword_spotter": {"features": 8, "width": 16, "steps": 40, "blocks": 2, "words": 5},
     "wavenet": {"steps": 64, "kept": 16, "width": 8, "layers": 4},
     "vocoder": {"bands": 12, "width": 8, "steps": 60},

@@ -103,6 +103,19 @@ def test_what_multiplies_many_times_as_much_is_not_measured(op):
     assert cost.asked == []
 
 
+def test_what_takes_the_time_of_many_multiplications_may_be_replaced_by_as_many(op):
+    class Slow(SpellingCost):
+        def work(self, unit):
+            return 10**9 if unit.operator == "Max" else 1
+
+        def worth(self, unit):
+            return 0.0 if unit.operator == "Max" else self._builder.type(unit).elements * 6e8
+
+    cost = Slow(op, lambda size: 1.0)
+    assert Prices(cost).of(spellings(op, (1, 2))) == [None, -9.0]
+    assert [op.type(unit).elements for unit in cost.asked] == [2]
+
+
 @pytest.mark.parametrize(("channels", "measured"), [(4, False), (64, True)])
 def test_many_more_operators_that_multiply_more_are_not_measured(op, channels, measured):
     """A convolution in tiles multiplies less than the plain one where there are channels enough."""

@@ -52,5 +52,8 @@ class FakeCost:
     def work(self, unit):
         return int(self.known(unit) * 100)
 
+    def worth(self, unit):
+        return 0.0
+
     def _constant(self, term):
         return all(isinstance(leaf, Const) for leaf in postorder([term]) if not leaf.children)
