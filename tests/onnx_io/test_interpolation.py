@@ -1,11 +1,16 @@
 """Interpolation by whole numbers is read in every spelling of one method, and computed as the runtime does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from resizes import resize, written_alone
+from taso_opt.api.session import usable_rules
+from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply
-from taso_opt.onnx_io import write_model
+from taso_opt.onnx_io import spellable, write_model
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.resampling import METHODS, shares
@@ -87,6 +92,20 @@ def test_images_of_any_size_are_interpolated(read):
     model = read(interpolation("linear", "half_pixel", shape=("N", 3, "H", "W")))
     (output,) = model.graph.outputs
     assert [str(dim) for dim in model.builder.type(output).shape] == ["N", "3", "2*H", "3*W"]
+
+
+@pytest.mark.parametrize("method", range(len(METHODS)))
+def test_two_products_compute_what_the_runtime_does(read, run, method):
+    model, x = read(interpolation(*METHODS[method])), random((1, 2, 4, 5))
+    (root,) = model.graph.outputs
+    rules = usable_rules(None, FpClass.E3)
+    steps = Rewriter(model.builder, rules, model.literal, model.within).rewrites(root)
+    targets = [step.mapping[root] for step in steps]
+    (products,) = [one for one in targets if spellable(model)(one) and one.operator == "MatMul"]
+    written = write_model(model, replace(model.graph, outputs=(products,)))
+    assert [node.op_type for node in written.graph.node] == ["MatMul", "MatMul"]
+    assert [tensor.dims for tensor in written.graph.initializer] == [[8, 4], [5, 15]]
+    np.testing.assert_allclose(run(written, {"x": x})["y"], run(model.proto, {"x": x})["y"], rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("method", range(len(METHODS)))
