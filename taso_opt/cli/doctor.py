@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from taso_opt.runtime import RuntimeInfo
 
 SCHEMA_VERSION = 1
-BASE_PACKAGES = ("numpy", "onnx", "z3-solver", "rich", "jinja2", "platformdirs")
+BASE_PACKAGES = (
+    "numpy", "onnx", "onnxscript", "z3-solver", "rich", "jinja2", "markupsafe", "platformdirs", "psutil"
+)  # fmt: skip
 RUNTIME_PACKAGES = ("onnxruntime", "onnxruntime-gpu")
 OTHER_RUNTIMES = ("openvino",)
 CUPY_PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "cupy")

@@ -1,8 +1,10 @@
 """The diagnosis: exit code, JSON, and one mending command for each thing that is missing."""
 
 import json
+import re
 from dataclasses import replace
 from importlib import resources
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,11 @@ def test_a_runtime_that_crashes_exits_4_and_is_to_be_reinstalled(
 def test_every_missing_base_package_is_a_problem_and_an_optional_one_is_not() -> None:
     names = [problem.mend for problem in missing_packages(NOTHING | {"onnx": "1.20"})]
     assert names == [f"pip install {name}" for name in doctor.BASE_PACKAGES if name != "onnx"]
+
+
+def test_every_package_that_the_tool_depends_on_is_looked_for() -> None:
+    needed = {re.split("[ <>=;]", stated)[0] for stated in requires("tasoopt") or () if "extra ==" not in stated}
+    assert needed - {"click"} == set(doctor.BASE_PACKAGES)  # without click there is no command
 
 
 @pytest.mark.parametrize(
