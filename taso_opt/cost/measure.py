@@ -33,7 +33,7 @@ from taso_opt.cost.overhead import (
     overhead,
 )
 from taso_opt.cost.regions import has_seed
-from taso_opt.cost.surroundings import NOWHERE, Surroundings
+from taso_opt.cost.surroundings import LARGEST, NOWHERE, Surroundings
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import SHAPED, Unit, UnitFinder, operands
 from taso_opt.cost.work import (
@@ -192,11 +192,15 @@ class Measurer:
         ]
 
     def measure_spellings(self, nodes: Sequence[OwnSpelling], builder: Builder) -> list[CostEntry]:
-        """Two entries for each node, under the keys of `spelling_keys`; what is too large costs infinity."""
+        """Two entries for each node, under the keys of `spelling_keys`; what is too large costs infinity.
+
+        A few copies of each give the mean over places in memory, but for weights that no cache holds even once.
+        """
         prepared: list[_Prepared] = []
         for node in nodes:
             weights, values = (sum(map(type_bytes, kinds)) for kinds in (node.weights, node.values))
-            copies = min(MOST_COPIES, max(PLACES, self.surroundings.copies(weights) if weights else 1))
+            few = min(PLACES, max(1, LARGEST // max(1, weights)))
+            copies = min(MOST_COPIES, max(few, self.surroundings.copies(weights) if weights else 1))
             sizes = copies * weights, copies * values, weights > NEAREST_CACHE
             for key, model in zip(spelling_keys(node), (node.in_file, node.by_rules), strict=True):
                 timed = model if weights + values <= LARGEST_UNIT else None

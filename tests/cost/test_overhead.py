@@ -7,7 +7,7 @@ import pytest
 
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.cost import CostModel, CostTable, Measurer
+from taso_opt.cost import CostModel, CostTable, Measurer, spelling_keys
 from taso_opt.cost.device import METHOD, this_device
 from taso_opt.cost.overhead import (
     MOST_COPIES,
@@ -20,6 +20,7 @@ from taso_opt.cost.overhead import (
 )
 from taso_opt.cost.units import SHAPED, UnitFinder
 from taso_opt.errors import RuntimeFailure
+from taso_opt.onnx_io import OwnSpelling
 from taso_opt.runtime import OPENVINO, RunSettings, RuntimeInfo, RuntimeProcess, Timing, probe
 from taso_opt.spec import load_specs
 
@@ -100,24 +101,38 @@ def test_the_key_of_a_gpu_names_it_beside_the_processor_and_the_options_of_its_p
     assert "some GPU" not in this_device(RunSettings(), info).key
 
 
+class Counting(Answering):
+    """Remembers how many copies of each it was asked to time."""
+
+    def __init__(self):
+        self.copies = {}
+
+    def request(self, message, timeout_s):
+        self.copies.update({item.key: item.copies for item in message.items})
+        return super().request(message, timeout_s)
+
+
+@pytest.mark.parametrize(("side", "copies"), [(512, 4), (1024, 4), (2048, 2), (4096, 1)])
+def test_a_node_is_timed_in_a_few_copies_unless_its_weights_fill_a_cache(side, copies):
+    row, weights = (TensorType("float32", shape) for shape in ((1, side), (side, side)))
+    node = OwnSpelling("Gemm", b"", b"", (weights,), (row, row))
+    counting = Counting()
+    Measurer(counting, RunSettings(), RuntimeInfo("onnxruntime", "1.32.0", ())).measure_spellings([node], BUILDER)
+    assert counting.copies == dict.fromkeys(spelling_keys(node), copies)
+
+
 def test_kernels_on_a_gpu_are_measured_in_more_copies_unless_they_are_large():
-    copies = {}
-
-    class Counting(Answering):
-        def request(self, message, timeout_s):
-            copies.update({item.key: item.copies for item in message.items})
-            return super().request(message, timeout_s)
-
     products = [
         BUILDER.MatMul(Var("x", TensorType("float32", (256, size))), Const("w", TensorType("float32", (size, size))))
         for size in (512, 4096)
     ]
     for device, expected in (("cpu", [1, 1]), ("cuda", [8, 1])):
-        measurer = Measurer(Counting(), RunSettings(device), RuntimeInfo("onnxruntime", "1.32.0", ()))
+        counting = Counting()
+        measurer = Measurer(counting, RunSettings(device), RuntimeInfo("onnxruntime", "1.32.0", ()))
         finder = UnitFinder(BUILDER, launches=measurer.launches)
         units = [unit for product in products for unit in finder.units([product])]
         measurer.measure(units, BUILDER, finder, 17)
-        assert [copies[unit.key] for unit in units] == expected
+        assert [counting.copies[unit.key] for unit in units] == expected
 
 
 @pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")
