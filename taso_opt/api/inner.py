@@ -87,7 +87,7 @@ def _rewritten(job: Job, model: Model, optimize: Optimize) -> _Rewritten:
         if loops:
             file = folder / "unrolled.onnx"
             proto = with_loop_models(model.proto, [(loop, found.proto) for loop, found in loops])
-            model = replace(_read(proto, sizes_of(model), file, model.path), path=model.path, proto=proto)
+            model = _read(proto, sizes_of(model), file, model.path).as_of(model.path, proto)
         inner = _each(job, inner_models(model), lambda body: _optimized(job, body, optimize))
     proto = with_inner_models(model.proto, [(body, found.proto) for body, found in inner]) if inner else model.proto
     parts = [found for _, found in (*loops, *inner)]

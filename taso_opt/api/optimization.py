@@ -44,6 +44,7 @@ from taso_opt.onnx_io import (
     bytes_added,
     check_data,
     check_output,
+    complete,
     copy_unchanged,
     has_control_flow,
     load_model,
@@ -209,22 +210,23 @@ def _rests_on_noise(job: Job, found: SearchResult, latency: CostModel, clock: Cl
 def _faster(job: Job) -> tuple[ModelProto, tuple[Rule, ...]] | None:
     """A faster model than that of a job and the rules that made it; None where none is found or, measured, ahead.
 
-    A dry run believes what is predicted.
+    It has its weights in it, since the files of parts of a model do not last. A dry run believes what is predicted.
     """
     found, costs = search(job)
     plans = finalists(job, found, costs)
     if not plans or (job.settings.dry_run and not plans[0].steps):
         return None
     if job.settings.dry_run:
-        return rewritten(job.model, plans[0]), tuple(_rules(job, plans[0]))
+        return complete(rewritten(job.model, plans[0]), job.source.path), tuple(_rules(job, plans[0]))
     with scratch_folder() as folder:
         contest = _held(job, plans, costs, folder)
         finalist = None if contest.finals is None else contest.finals.finalist
         if finalist is None or not finalist.won:
             return None
         plan, written = plans[finalist.number], contest.winner
-        winner = rewritten(job.model, plan) if written is None else load_model(written, whole=True)
-        return winner, tuple(_rules(job, plan))
+        if written is None:
+            return complete(rewritten(job.model, plan), job.source.path), tuple(_rules(job, plan))
+        return load_model(written, whole=True), tuple(_rules(job, plan))
 
 
 def _held(job: Job, plans: Sequence[Plan], costs: Costs, folder: Path) -> Contest:

@@ -56,7 +56,7 @@ def standing_in(job: Job, proto: ModelProto) -> Model | None:
         if agreed.failure or agreed.reasons:
             return None
         model = with_seen_sizes(model, job.samples, job.process, job.run)
-    return replace(model, path=job.source.path, proto=proto)
+    return model.as_of(job.source.path, proto)
 
 
 def _saved(job: Job, proto: ModelProto, file: Path) -> Path:

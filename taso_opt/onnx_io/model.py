@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from taso_opt.core.term import Const, Term, Var, postorder
 from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.ranges import Ranges
 from taso_opt.onnx_io.scopes import opset_of
-from taso_opt.onnx_io.weights import Weights, only_number
+from taso_opt.onnx_io.weights import Weights, collect_weights, only_number
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
@@ -76,6 +76,15 @@ class Model:
     bindings: Mapping[str, int]
     weights: Weights
     guessed: tuple[str, ...] = ()
+
+    def as_of(self, path: Path, proto: ModelProto) -> Model:
+        """The same under the name of another file, of which `proto` is made: the data of its weights stands there.
+
+        For a model that was read from a file that is soon gone.
+        """
+        found = collect_weights(proto.graph, path)
+        weights = Weights({**self.weights.tensors, **found.tensors}, path)
+        return replace(self, path=path, proto=proto, weights=weights)
 
     @property
     def opset(self) -> int:

@@ -7,9 +7,9 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api import OptimizeSettings, optimization, optimize_file
 from taso_opt.cost import CostEntry, CostTable, Measurer, spelling_keys
-from taso_opt.onnx_io import operator_counts
+from taso_opt.onnx_io import in_place, operator_counts
 
 QUICK = OptimizeSettings(budget=2.0)
 GRAPH = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,16,64] x) => (float[1,4,16,32] y)
@@ -55,6 +55,31 @@ def test_a_node_that_is_slower_as_it_is_becomes_what_it_is_read_as(model, proces
     assert record.search.predicted_before_ms - record.search.predicted_after_ms == pytest.approx(500)
     again = optimize_file(model, OptimizeSettings(budget=2.0, force=True), process=process)
     assert again.passes == record.passes and asked == [1]
+
+
+@pytest.mark.parametrize("where", ["beside the model", "in a large file"])
+def test_weights_stay_where_they_are(model, process, timed, first_wins, monkeypatch, where):
+    timed(1.0, 0.5)
+    if where == "in a large file":
+        monkeypatch.setattr(in_place, "LARGE_FILE", 0)
+        monkeypatch.setattr(in_place, "SMALLEST", 16)
+    else:
+        proto = onnx.load(model)
+        onnx.save(proto, model, save_as_external_data=True, location="weights.bin", size_threshold=16)
+    seen, search = [], optimization.search
+
+    def seeing(job):
+        seen.extend(job.model.weights(name) for name in job.model.weights.tensors)
+        return search(job)
+
+    monkeypatch.setattr(optimization, "search", seeing)
+    expected = numpy_helper.to_array(onnx.load(model).graph.initializer[0])
+    record = optimize_file(model, QUICK, process=process)
+    assert record.passes == ("nodes spelled as what they are read as, which is faster here: 1 Einsum",)
+    assert operator_counts(onnx.load(record.output)).keys() == {"MatMul", "Reshape", "Transpose"}
+    assert any(
+        one.size == expected.size and np.array_equal(np.sort(one, None), np.sort(expected, None)) for one in seen
+    )
 
 
 @pytest.mark.parametrize(("in_file", "by_rules"), [(0.5, 1.0), (1.0, 0.99), (2e-9, 1e-9), (float("inf"), 1.0)])

@@ -7,7 +7,16 @@ from onnx import ModelProto, numpy_helper
 
 from taso_opt.core.graph import Graph
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io import in_place, inlined, load_model, read_model, save_atomically, save_copy, write_model
+from taso_opt.onnx_io import (
+    complete,
+    in_place,
+    inlined,
+    load_model,
+    read_model,
+    save_atomically,
+    save_copy,
+    write_model,
+)
 from taso_opt.onnx_io.external import data_range, is_external, tensor_array
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
@@ -36,6 +45,11 @@ def test_large_weights_stay_and_have_the_values_that_the_file_says(save, tmp_pat
 def test_a_model_can_be_wanted_whole(save):
     path = save(TEXT, WEIGHTS)
     assert load_model(path, whole=True) == onnx.load(path)
+
+
+def test_a_model_that_is_made_from_a_file_can_be_completed(save):
+    path = save(TEXT, WEIGHTS)
+    assert complete(load_model(path), path) == onnx.load(path)
 
 
 def test_what_is_written_has_the_weights_in_it(save, tmp_path):
