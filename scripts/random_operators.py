@@ -271,7 +271,8 @@ def draw_einsum(sketch: Sketch, x: Value) -> None:
     equation = EQUATIONS.get(len(x.shape))
     if x.dtype != "float32" or equation is None:
         return
-    chosen, width = sketch.random.choice(equation), sketch.random.choice((2, 3))
+    kept = [one for one in equation if not x.dynamic or one.split("->")[1].startswith("a")]
+    chosen, width = sketch.random.choice(kept), sketch.random.choice((2, 3))
     second = chosen.split(",")[1].split("->")[0]
     shared = "abcd"[len(x.shape) - 1]
     shape = tuple(x.shape[-1] if letter == shared else width for letter in second)
@@ -298,7 +299,7 @@ def draw_recurrence(sketch: Sketch, x: Value) -> None:
     """An LSTM, a GRU or a plain recurrence, mostly forward, with and without biases and first states."""
     if x.dtype != "float32" or len(x.shape) != 3 or x.dynamic:
         return
-    random, (_, batch, inputs), hidden = sketch.random, x.shape, random_hidden(sketch)
+    random, (_, batch, inputs), hidden = sketch.random, x.shape, sketch.random.choice((2, 3, 4))
     name, gates = random.choice((("LSTM", 4), ("GRU", 3), ("RNN", 1)))
     direction = random.choice(("forward", "forward", "reverse", "bidirectional"))
     ways = 2 if direction == "bidirectional" else 1
@@ -311,11 +312,6 @@ def draw_recurrence(sketch: Sketch, x: Value) -> None:
     if name == "GRU":
         chosen["linear_before_reset"] = random.randrange(2)
     sketch.inferred(name, operands, outputs=random.choice((1, 2)), **chosen)
-
-
-def random_hidden(sketch: Sketch) -> int:
-    """How many numbers a recurrence has for its state."""
-    return sketch.random.choice((2, 3, 4))
 
 
 def draw_attention(sketch: Sketch, x: Value) -> None:

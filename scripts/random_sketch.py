@@ -16,6 +16,9 @@ FLOATS = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16"
 CODES = {**FLOATS, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "bool": TensorProto.BOOL}
 NAMES = {code: name for name, code in CODES.items()}
 
+Draw = Callable[["Sketch", "Value"], object]
+"""Appends to a graph what takes one of its values, or leaves it as it is where that does not suit."""
+
 
 @dataclass(frozen=True)
 class Value:
@@ -111,7 +114,3 @@ def _of_type(name: str, kind: Any, dynamic: bool) -> Value:
     assert kind.HasField("shape"), f"ONNX infers no shape for {name}"
     shape = tuple(dim.dim_value for dim in kind.shape.dim)
     return Value(name, NAMES[kind.elem_type], shape, dynamic and bool(shape))
-
-
-Draw = Callable[[Sketch, Value], object]
-"""Appends to a graph what takes one of its values, or leaves it as it is where that does not suit."""

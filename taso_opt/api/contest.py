@@ -10,6 +10,7 @@ from typing import overload
 
 from taso_opt.api.job import Job
 from taso_opt.api.question import contest_question
+from taso_opt.api.room import require_room
 from taso_opt.api.sizes import sizes_of
 from taso_opt.core.graph import Graph
 from taso_opt.cost import CostTable, Decision
@@ -48,7 +49,7 @@ class Contest:
     """How the finals ended; `recalled` is the earlier decision that they followed, None where they were open.
 
     Where the earlier decision is that the original stays, `finals` is None: nothing was measured again. `winner` is the
-    winner's file, None where the model took part in another form than it is written in.
+    winner's file, None where that is not all that is written, as with weights in a file beside it.
     """
 
     finals: Finals | None
@@ -75,7 +76,7 @@ def hold_contest(
     The winner of earlier finals is compared and timed again; only where it is now slower than the original beyond the
     noise are new finals held. Where the whole cannot run, what is left without the nodes that no specification covers
     stands for it, in the original and in the candidates, which are written to a folder. No plan takes more than
-    `folded_bytes` of weights when it runs. Raises as hold_finals does.
+    `folded_bytes` of weights when it runs. Raises as hold_finals and require_room do.
     """
     with CostTable() as table:
         question = contest_question(job, plans, standard)
@@ -84,6 +85,7 @@ def hold_contest(
         known = table.decision(place, question)
         if known is not None and known.winner is None:
             return Contest(None, known)
+        require_room(job, folded_bytes)
         if known is not None and known.winner is not None and known.winner < len(plans):
             finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, known.winner, job.tell)
             if finals.finalist is not None and finals.finalist.won:
@@ -138,7 +140,7 @@ class _Candidates(Sequence[Path]):
     def written(self, number: int) -> Path | None:
         """The file of a candidate that ran, where it is all that the plan gives."""
         file = self[number]
-        return file if self._stage.as_written and holds_its_data(load_model(file), file) else None
+        return file if self._stage.as_written and holds_its_data(load_model(file)) else None
 
 
 def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _Stage:

@@ -18,7 +18,6 @@ from taso_opt.api.job import Job
 from taso_opt.api.misjudged import MISLED, misleading_operator
 from taso_opt.api.question import search_question
 from taso_opt.api.respelling import with_respelled_nodes
-from taso_opt.api.room import require_room
 from taso_opt.api.session import (
     BY_PARTS,
     Progress,
@@ -232,21 +231,24 @@ def _faster(job: Job) -> tuple[ModelProto, tuple[Rule, ...]] | None:
 def _held(job: Job, plans: Sequence[Plan], costs: Costs, folder: Path) -> Contest:
     """The contest of plans whose models are written to a folder."""
     folded_bytes = max(map(costs.folded_bytes, plans))
-    require_room(job, folded_bytes)
     return hold_contest(job, plans, costs.standard(plans), costs.latency.place, folded_bytes, folder)
 
 
 def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
     if not plans:
         return _unchanged(job, replace(draft, reason=costs.nothing_found))
-    with scratch_folder() as folder:
-        return _contest(job, draft, plans, costs, folder)
+    return _contest(job, draft, plans, costs)
 
 
-def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs, folder: Path) -> Record:
-    """Compare and time the plans' models, kept in a folder, against the original as a whole, and write the winner."""
+def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Record:
+    """Compare and time the plans' models against the original as a whole, and write the winner."""
     try:
-        contest = _held(job, plans, costs, folder)
+        with scratch_folder() as folder:
+            contest = _held(job, plans, costs, folder)
+            if contest.finals is not None:
+                measured, finalist = with_measurement(draft, contest, checked_names(job)), contest.finals.finalist
+                if finalist is not None and finalist.won:
+                    return _improved(job, measured, plans[finalist.number], contest.winner, costs)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
     except UncheckableError as error:
@@ -254,7 +256,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs, folde
             raise
         if not job.obstacle and not job.has_another_base and has_control_flow(job.source.proto):
             alone = replace(job, obstacle=str(error))
-            return _decided(alone, replace(draft, warnings=_by_parts(alone)), list(plans), costs)
+            return _contest(alone, replace(draft, warnings=_by_parts(alone)), plans, costs)
         reason = f"a rewriting cannot be checked on random inputs (--inputs takes your own): {error}"
         return _unchanged(job, replace(draft, reason=reason))
     except MismatchError as error:
@@ -266,12 +268,9 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs, folde
         assert contest.recalled is not None, "finals that were not held are recalled"
         reason = f"{costs.not_ahead}, as measured at {contest.recalled.decided_at} ({AGAIN})"
         return _lost(job, replace(draft, reason=reason), plans[0], costs)
-    measured, finalist = with_measurement(draft, contest, checked_names(job)), contest.finals.finalist
     if finalist is None:
         return _unchanged(job, replace(measured, reason=NONE_RUNS))
-    if not finalist.won:
-        return _lost(job, replace(measured, reason=costs.not_ahead), plans[0], costs)
-    return _improved(job, measured, plans[finalist.number], contest.winner, costs)
+    return _lost(job, replace(measured, reason=costs.not_ahead), plans[0], costs)
 
 
 def _lost(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:

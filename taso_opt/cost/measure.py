@@ -33,7 +33,7 @@ from taso_opt.cost.overhead import (
     overhead,
 )
 from taso_opt.cost.regions import has_seed
-from taso_opt.cost.surroundings import LARGEST, NOWHERE, Surroundings
+from taso_opt.cost.surroundings import NOWHERE, Surroundings
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import SHAPED, Unit, UnitFinder, operands
 from taso_opt.cost.work import (
@@ -83,6 +83,9 @@ NEAREST_CACHE = 1 << 16
 
 PLACES, PLACES_S = 4, 4e-3
 """Copies of a kernel that computes much, as long as they take no more seconds together."""
+
+FILLS_CACHES = 32 << 20
+"""Bytes of weights that no cache holds, wherever in memory they lie."""
 
 GPU_COPIES, GPU_WORK, GPU_BYTES = 8, 1 << 32, 1 << 26
 """Copies of a kernel on a GPU, as long as they have no more work and bytes together: a run takes as long beside them as
@@ -194,12 +197,12 @@ class Measurer:
     def measure_spellings(self, nodes: Sequence[OwnSpelling], builder: Builder) -> list[CostEntry]:
         """Two entries for each node, under the keys of `spelling_keys`; what is too large costs infinity.
 
-        A few copies of each give the mean over places in memory, but for weights that no cache holds even once.
+        A few copies of each give the mean over places in memory, but for weights that no cache holds.
         """
         prepared: list[_Prepared] = []
         for node in nodes:
             weights, values = (sum(map(type_bytes, kinds)) for kinds in (node.weights, node.values))
-            few = min(PLACES, max(1, LARGEST // max(1, weights)))
+            few = min(PLACES, max(1, FILLS_CACHES // max(1, weights)))
             copies = min(MOST_COPIES, max(few, self.surroundings.copies(weights) if weights else 1))
             sizes = copies * weights, copies * values, weights > NEAREST_CACHE
             for key, model in zip(spelling_keys(node), (node.in_file, node.by_rules), strict=True):

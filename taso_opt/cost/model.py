@@ -317,7 +317,8 @@ class CostModel:
 
     def worth(self, unit: Unit) -> float:
         """About how many multiplications take as long as one unit; 0 where its time is not known."""
-        return (self.known(unit) or 0.0) * MULTIPLICATIONS_A_SECOND
+        seconds = self.known(unit) or 0.0
+        return seconds * MULTIPLICATIONS_A_SECOND if math.isfinite(seconds) else 0.0
 
 
 def _of_both(first: float, second: float) -> float:

@@ -23,7 +23,7 @@ from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
 from taso_opt.onnx_io.load import load_model, validate_input
-from taso_opt.onnx_io.memory import ModelProto, complete, model_in_memory, store_model
+from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.own_spelling import OwnSpelling, own_spellings, respelled
@@ -32,6 +32,7 @@ from taso_opt.onnx_io.read import read_model
 from taso_opt.onnx_io.save import (
     check_data,
     check_output,
+    complete,
     copy_unchanged,
     holds_its_data,
     inlined,

@@ -1,4 +1,4 @@
-"""Tensors whose data stands in a file beside the model: where it is, whether it may be read, reading it."""
+"""Tensors that hold no data but say in which file it stands: where that is, whether it may be read, reading it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ QUARTER_BYTE = frozenset({"int2", "uint2"})
 VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 """Where a tensor keeps its elements when it does not keep them raw."""
 
+IN_PLACE = "tasoopt_in_place"
+"""What a tensor says besides whose data stayed in the model file (see `in_place`): the state of the file then."""
+
 LONGEST_QUOTE = 160
 CHUNK = 1 << 22
 
@@ -34,7 +37,7 @@ class DataRange:
 
 
 def is_external(tensor: TensorProto) -> bool:
-    """Whether the data stands outside the model file."""
+    """Whether a tensor says where its data stands, mostly outside the model file, and does not hold it."""
     return tensor.data_location == TensorProto.EXTERNAL
 
 
@@ -82,17 +85,32 @@ def refer(tensor: TensorProto, place: DataRange) -> None:
         tensor.external_data.add(key=key, value=str(value))
 
 
-def copy_range(source: Path, place: DataRange, stream: BinaryIO) -> None:
-    """Append data of a file to a stream, piece by piece; InvalidInputError where the file ends before the data does."""
-    with source.open("rb") as origin:
+def copy_data(tensor: TensorProto, model: Path, stream: BinaryIO) -> None:
+    """Append the data of an external tensor of a model file to a stream, piece by piece; InvalidInputError as below."""
+    place = data_range(tensor)
+    with _source(tensor, model).open("rb") as origin:
         origin.seek(place.offset)
         left = place.length
         while left:
             chunk = origin.read(min(CHUNK, left))
             if not chunk:
-                raise InvalidInputError(f"expected {left} more bytes of external data in {source}, found its end")
+                raise InvalidInputError(f"expected {left} more bytes of external data for {model}, found its end")
             stream.write(chunk)
             left -= len(chunk)
+
+
+def state(file: Path) -> str:
+    """What changes when a file is written over."""
+    found = file.stat()
+    return f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
+
+
+def _source(tensor: TensorProto, model: Path) -> Path:
+    """The file with the data of a tensor; InvalidInputError where that is missing, elsewhere or not what was read."""
+    found = data_file(model, data_range(tensor).location)
+    if any(entry.key == IN_PLACE and entry.value != state(found) for entry in tensor.external_data):
+        raise InvalidInputError(f"expected a model file that stays as it is while it is used, found a change: {found}")
+    return found
 
 
 def data_file(model: Path, location: str) -> Path:
@@ -155,9 +173,12 @@ def _check_external(tensor: TensorProto, model: Path) -> None:
 def raw_data(tensor: TensorProto, model: Path) -> bytes:
     """The stored bytes of an external tensor of a model file."""
     place = data_range(tensor)
-    with data_file(model, place.location).open("rb") as stream:
+    with _source(tensor, model).open("rb") as stream:
         stream.seek(place.offset)
-        return stream.read(place.length)
+        found = stream.read(place.length)
+    if len(found) != place.length:
+        raise InvalidInputError(f"expected {place.length} bytes of external data for {model}, found {len(found)}")
+    return found
 
 
 def read_in(tensor: TensorProto, model: Path) -> None:
@@ -179,7 +200,7 @@ def stored(tensor: TensorProto) -> bytes:
 
 
 def tensor_array(tensor: TensorProto, model: Path) -> Array:
-    """The value of a tensor of a model file; external data is mapped, not read, where its element type allows."""
+    """The value of a tensor of a model file; data beside it is mapped, not read, where its element type allows."""
     if not is_external(tensor):
         return numpy_helper.to_array(tensor)
     if element_name(tensor.data_type) in HALF_BYTE | QUARTER_BYTE:
@@ -188,5 +209,10 @@ def tensor_array(tensor: TensorProto, model: Path) -> Array:
     place, dtype = data_range(tensor), helper.tensor_dtype_to_np_dtype(tensor.data_type)
     if place.length == 0:
         return np.zeros(tuple(tensor.dims), dtype)
-    raw = np.memmap(data_file(model, place.location), np.uint8, "r", place.offset, (place.length,))
+    if any(entry.key == IN_PLACE for entry in tensor.external_data):  # the file may be written over by its owner
+        return np.frombuffer(raw_data(tensor, model), dtype).reshape(tuple(tensor.dims))
+    try:
+        raw = np.memmap(_source(tensor, model), np.uint8, "r", place.offset, (place.length,))
+    except ValueError as error:
+        raise InvalidInputError(f"expected {place.length} bytes of external data for {model}, found less") from error
     return raw.view(dtype).reshape(tuple(tensor.dims))

@@ -1,23 +1,23 @@
 """Models of large files without the weights in them: these stay where they are until they are needed.
 
-Such a weight becomes external data of the model, whose file is the model's own. So a graph of a few megabytes stands
-for a file of hundreds, copies of it cost nothing, and what is written takes its bytes straight from the file.
+Such a weight, an initializer stored raw, becomes external data of the model, whose file is the model's own. So a graph
+of a few megabytes stands for a file of hundreds, copies of it cost nothing, and what is written takes its bytes
+straight from the file. What the reference says besides tells whether the file is still the one that was read.
 """
 
 from __future__ import annotations
 
-from mmap import ACCESS_READ, mmap
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO
 
-from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto, TensorProto
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io.external import DataRange, copy_range, data_file, data_range, is_external, refer
-from taso_opt.onnx_io.wire import Field, fields, header
-
-M = TypeVar("M", ModelProto, GraphProto)
+from taso_opt.onnx_io.external import IN_PLACE, DataRange, copy_data, data_file, data_range, is_external, refer, state
+from taso_opt.onnx_io.wire import LARGEST_MESSAGE, WITH_LENGTH, Content, Field, fields, header
 
 LARGE_FILE = 128 << 20
 """From so many bytes on the weights of a model file stay in it."""
@@ -25,120 +25,133 @@ LARGE_FILE = 128 << 20
 SMALLEST = 1 << 16
 """Bytes of a weight that stays; smaller ones are looked at more often."""
 
+MOST_FIELDS, MOST_OF_TENSOR = 1 << 20, 64
+"""Of a model or a graph, and of a tensor whose data stays: each takes a microsecond or two."""
+
 GRAPH = ModelProto.GRAPH_FIELD_NUMBER
 INITIALIZER = GraphProto.INITIALIZER_FIELD_NUMBER
 RAW_DATA = TensorProto.RAW_DATA_FIELD_NUMBER
-LARGEST = 2**31 - 1
-"""Bytes of a message that protobuf reads."""
+
+Piece = bytes | DataRange
+"""What is written next: bytes, or those that stand at a place of the file that the model was read from."""
 
 
 def model_in_place(path: Path) -> ModelProto | None:
     """The model of a large file, its large weights external data in this very file; None for any other file.
 
-    That is one of less than LARGE_FILE bytes, one whose name cannot be that of external data, and one that is no model
-    or is written in an unusual way.
+    That is one of less than LARGE_FILE bytes, one whose name cannot be that of external data, one without such weights,
+    and one that is no model or is written in an unusual way.
     """
     if path.stat().st_size < LARGE_FILE:
         return None
     try:
         if not data_file(path, path.name).samefile(path):
             return None
-        with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as content:
-            model = ModelProto()
-            model.ParseFromString(_without_weights(content, path.name))
-            return model
+        found = _without_weights(path)
+        model = ModelProto()
+        if found is not None:
+            model.ParseFromString(found)
+        return None if found is None else model
     except (InvalidInputError, DecodeError, ValueError):
         return None
 
 
-def is_in_place(tensor: TensorProto, model: Path) -> bool:
-    """Whether the data of a tensor stands in the file of the model that it was read from."""
-    stated = (entry.value for entry in tensor.external_data if entry.key == "location")
-    return is_external(tensor) and model.name in stated
+def is_in_place(tensor: TensorProto) -> bool:
+    """Whether the data of a tensor stayed in the file of the model that it was read from."""
+    return is_external(tensor) and any(entry.key == IN_PLACE for entry in tensor.external_data)
 
 
 def write_whole(proto: ModelProto, original: Path, stream: BinaryIO) -> None:
-    """Write a model with those weights that stand in the file it was read from, which are never in memory.
+    """Write a model with those weights that stayed in the file it was read from, which are never in memory.
 
-    Other external data stays external. Raises EncodeError or ValueError for a model of more than 2 GB.
+    Other external data stays external. Raises EncodeError or ValueError for a model of more than 2 GB, and
+    InvalidInputError where the file is not the one that was read.
     """
-    if not any(is_in_place(tensor, original) for tensor in proto.graph.initializer):
-        stream.write(proto.SerializeToString())
+    content = proto.SerializeToString()
+    if not any(map(is_in_place, proto.graph.initializer)):
+        stream.write(content)
         return
-    weights = [_Weight.of(tensor, original) for tensor in proto.graph.initializer]
-    start = _without(proto.graph, INITIALIZER).SerializeToString()
-    size = len(start) + sum(len(header(INITIALIZER, weight.size)) + weight.size for weight in weights)
-    if size > LARGEST:
-        raise ValueError(f"expected at most {LARGEST} bytes, found {size}")
-    stream.write(_without(proto, GRAPH).SerializeToString() + header(GRAPH, size) + start)
-    for weight in weights:
-        stream.write(header(INITIALIZER, weight.size) + weight.start.SerializeToString())
-        if weight.data is not None:
-            stream.write(header(RAW_DATA, weight.data.length))
-            copy_range(original, weight.data, stream)
-
-
-def _without(message: M, field: int) -> M:
-    """A copy of a message without one of its fields, which may be large and is not copied."""
-    copy = type(message)()
-    for kind, value in message.ListFields():
-        if kind.number == field:
-            continue
-        if isinstance(value, Message):
-            getattr(copy, kind.name).CopyFrom(value)
-        elif isinstance(value, str | bytes | int | float):
-            setattr(copy, kind.name, value)
+    pieces = list(_pieces(content, proto))
+    if sum(map(_size, pieces)) > LARGEST_MESSAGE:
+        raise ValueError(f"expected at most {LARGEST_MESSAGE} bytes, found more")
+    by_place = {data_range(tensor): tensor for tensor in proto.graph.initializer if is_in_place(tensor)}
+    for piece in pieces:
+        if isinstance(piece, DataRange):
+            copy_data(by_place[piece], original, stream)
         else:
-            getattr(copy, kind.name).extend(value)
-    return copy
+            stream.write(piece)
 
 
-class _Weight(NamedTuple):
-    """An initializer as it is written: a message to begin with, the data that follows it, and how long both are."""
+def _size(piece: Piece) -> int:
+    return piece.length if isinstance(piece, DataRange) else len(piece)
 
-    start: TensorProto
-    data: DataRange | None
-    size: int
 
-    @classmethod
-    def of(cls, tensor: TensorProto, original: Path) -> _Weight:
-        if not is_in_place(tensor, original):
-            return cls(tensor, None, tensor.ByteSize())
+def _pieces(content: bytes, proto: ModelProto) -> Iterator[Piece]:
+    """The bytes of a model with its weights in it, from those without."""
+    source = Content(BytesIO(content))
+    for field in fields(source, 0, len(content), MOST_FIELDS):
+        if field.number == GRAPH:
+            graph = list(_pieces_of_graph(source, field, proto.graph))
+            yield header(GRAPH, sum(map(_size, graph)))
+            yield from graph
+        else:
+            yield source.part(field.start, field.end)
+
+
+def _pieces_of_graph(source: Content, graph: Field, proto: GraphProto) -> Iterator[Piece]:
+    initializers = iter(proto.initializer)
+    for field in fields(source, graph.value, graph.end, MOST_FIELDS):
+        tensor = next(initializers) if field.number == INITIALIZER else None
+        if tensor is None or not is_in_place(tensor):
+            yield source.part(field.start, field.end)
+            continue
         start, data = TensorProto(), data_range(tensor)
         start.CopyFrom(tensor)
         start.ClearField("external_data")
         start.ClearField("data_location")
-        return cls(start, data, start.ByteSize() + len(header(RAW_DATA, data.length)) + data.length)
+        before = start.SerializeToString() + header(RAW_DATA, data.length)
+        yield header(INITIALIZER, len(before) + data.length) + before
+        yield data
 
 
-def _without_weights(content: mmap, name: str) -> bytes:
-    """A model's bytes with references to the file, of this name, in place of its large weights."""
-    return b"".join(
-        _rewritten(content, field, _graph(content, field, name) if field.number == GRAPH else None)
-        for field in fields(content, 0, len(content))
-    )
+def _without_weights(path: Path) -> bytes | None:
+    """A model's bytes with references to its file in place of its large weights; None where it has none."""
+    with path.open("rb") as stream:
+        content, found = Content(stream), state(path)
+
+        def referring(tensor: Field) -> bytes | None:
+            return _referring(content, tensor, path.name, found)
+
+        def of_graph(graph: Field) -> bytes | None:
+            return _replaced(content, graph.value, graph.end, INITIALIZER, referring)
+
+        return _replaced(content, 0, path.stat().st_size, GRAPH, of_graph)
 
 
-def _graph(content: mmap, graph: Field, name: str) -> bytes:
-    return b"".join(
-        _rewritten(content, field, _referring(content, field, name) if field.number == INITIALIZER else None)
-        for field in fields(content, graph.value, graph.end)
-    )
+def _replaced(
+    content: Content, start: int, end: int, number: int, value: Callable[[Field], bytes | None]
+) -> bytes | None:
+    """A message in which the fields of a number have other values, those for which there is one; None without any."""
+    parts, at = [], start
+    for field in fields(content, start, end, MOST_FIELDS):
+        found = value(field) if field.number == number and field.kind == WITH_LENGTH else None
+        if found is not None:
+            parts += [content.part(at, field.start), header(number, len(found)), found]
+            at = field.end
+    return b"".join((*parts, content.part(at, end))) if parts else None
 
 
-def _referring(content: mmap, tensor: Field, name: str) -> bytes | None:
+def _referring(content: Content, tensor: Field, name: str, found: str) -> bytes | None:
     """A tensor that refers to its data; None where that is small, elsewhere, or stored in another way."""
-    parts = list(fields(content, tensor.value, tensor.end))
+    if tensor.end - tensor.value < SMALLEST:
+        return None
+    parts = list(fields(content, tensor.value, tensor.end, MOST_OF_TENSOR))
     raw = [part for part in parts if part.number == RAW_DATA]
     if len(raw) != 1 or raw[0].end - raw[0].value < SMALLEST:
         return None
-    bare = TensorProto.FromString(b"".join(content[part.start : part.end] for part in parts if part != raw[0]))
+    bare = TensorProto.FromString(b"".join(content.part(part.start, part.end) for part in parts if part != raw[0]))
     if is_external(bare):
         return None
     refer(bare, DataRange(name, raw[0].value, raw[0].end - raw[0].value))
+    bare.external_data.add(key=IN_PLACE, value=found)
     return bytes(bare.SerializeToString())
-
-
-def _rewritten(content: mmap, field: Field, value: bytes | None) -> bytes:
-    """A field with another value, or as it stands."""
-    return content[field.start : field.end] if value is None else header(field.number, len(value)) + value

@@ -17,8 +17,8 @@ from taso_opt.onnx_io.expansion import check_expansion
 from taso_opt.onnx_io.external import check_tensors
 from taso_opt.onnx_io.in_place import model_in_place
 from taso_opt.onnx_io.skeleton import skeleton
+from taso_opt.onnx_io.wire import LARGEST_MESSAGE
 
-LARGEST_FILE = 2**31 - 1
 LONGEST_REASON = 300
 
 
@@ -58,7 +58,7 @@ def _parsed(path: Path, whole: bool) -> ModelProto:
             raise InvalidInputError(f"expected an ONNX model, found no regular file: {path}")
         if found.st_size == 0:
             raise InvalidInputError(f"expected an ONNX model, found an empty file: {path}")
-        if found.st_size > LARGEST_FILE:
+        if found.st_size > LARGEST_MESSAGE:
             size = f"{found.st_size} bytes"
             raise InvalidInputError(f"expected an ONNX model of less than 2 GB beside its data, found {size}: {path}")
         model = None if whole else model_in_place(path)

@@ -7,30 +7,21 @@ from pathlib import Path
 from onnx import ModelProto
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io.external import read_in
 from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.save import INLINE_LIMIT, holds_its_data, inlined
-from taso_opt.onnx_io.scopes import all_tensors
 
-__all__ = ["ModelProto", "complete", "model_in_memory", "store_model"]
+__all__ = ["ModelProto", "model_in_memory", "store_model"]
 
 
 def store_model(model: ModelProto, path: Path) -> None:
     """Write a model that has no external data; InvalidInputError when it has some or is too large for one file."""
-    content = inlined(model, path) if holds_its_data(model, path) else None
+    content = inlined(model, path) if holds_its_data(model) else None
     if content is None:
         raise InvalidInputError(
             f"expected a model in memory with all its weights and of at most {INLINE_LIMIT} bytes, found a larger one "
             "or one with external data: give the path of its file"
         )
     path.write_bytes(content)
-
-
-def complete(proto: ModelProto, file: Path) -> ModelProto:
-    """A model that is made from a file, changed so that it has all of its weights in it."""
-    for tensor in all_tensors(proto):
-        read_in(tensor, file)
-    return proto
 
 
 def model_in_memory(path: Path) -> ModelProto:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import os
+import shutil
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.onnx_io.external import (
     DataRange,
     byte_count,
-    copy_range,
+    copy_data,
     data_file,
     data_range,
     is_external,
@@ -48,14 +49,13 @@ def save_atomically(
     """Write a model made from the file `original`, which holds `source`, to `out`: all or nothing, at any moment.
 
     External tensors keep their references when `out` is in the same folder and their data is more than a link there,
-    else their data goes to `<out>.data`;
-    inline tensors, among them those whose data stands in the original model file, go there too when together they pass
-    `inline_limit` bytes. Raises UsageError when `out` exists and `force` is not set, when it is the original file or
-    one of its data under any name, or when its folder cannot be written. Without `durable` it does not wait for the
-    disk: for files that are soon deleted.
+    else their data goes to `<out>.data`; inline tensors, among them those whose data stayed in the original model file,
+    go there too when together they pass `inline_limit` bytes. Raises UsageError when `out` exists and `force` is not
+    set, when it is the original file or one of its data under any name, or when its folder cannot be written. Without
+    `durable` it does not wait for the disk: for files that are soon deleted.
     """
     check_output(out, original, force)
-    locations = _locations(proto, original) | _locations(source, original)
+    locations = _locations(proto) | _locations(source)
     _check_no_data(out, locations, original)
     moved = _tensors_to_move(proto, out, original, inline_limit)
     if not moved:
@@ -77,7 +77,7 @@ def save_atomically(
 def save_copy(made: Path, out: Path, *, original: Path, source: ModelProto, force: bool = False) -> None:
     """Copy a file of a model that needs no other to `out`, with the care and the errors of `save_atomically`."""
     check_output(out, original, force)
-    _check_no_data(out, _locations(source, original), original)
+    _check_no_data(out, _locations(source), original)
     with _replacing(out) as stream:
         _copy_file(made, stream)
 
@@ -89,7 +89,7 @@ def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool 
     UsageError as `save_atomically` does, and when a data file of another content is in the way without `force`.
     """
     check_output(out, original, force)
-    locations = _locations(proto, original)
+    locations = _locations(proto)
     _check_no_data(out, locations, original)
     if _is_same(out.parent, original.parent) and not all(_stays(location, out, original) for location in locations):
         save_atomically(proto, out, original=original, force=force)
@@ -131,7 +131,7 @@ def check_data(out: Path, proto: ModelProto, original: Path, force: bool) -> Non
 
     Raises UsageError in one sentence when one of them must not be written.
     """
-    locations = _locations(proto, original)
+    locations = _locations(proto)
     _check_no_data(out, locations, original)
     _copies(original, proto, out, force)
     if _tensors_to_move(proto, out, original, INLINE_LIMIT):
@@ -144,20 +144,20 @@ def _check_no_data(out: Path, locations: Iterable[str], original: Path) -> None:
             raise UsageError(f"expected an output other than the data of the input, found {out} for both")
 
 
-def _locations(proto: ModelProto | None, original: Path) -> dict[str, None]:
+def _locations(proto: ModelProto | None) -> dict[str, None]:
     """The names of the files beside the model file that hold external data of a model, each once."""
     tensors = all_tensors(proto) if proto is not None else ()
-    return dict.fromkeys(data_range(tensor).location for tensor in tensors if _is_aside(tensor, original))
+    return dict.fromkeys(data_range(tensor).location for tensor in tensors if _is_aside(tensor))
 
 
-def _is_aside(tensor: TensorProto, original: Path) -> bool:
+def _is_aside(tensor: TensorProto) -> bool:
     """Whether the data of a tensor stands in a file beside that of the model."""
-    return is_external(tensor) and not is_in_place(tensor, original)
+    return is_external(tensor) and not is_in_place(tensor)
 
 
 def _copies(original: Path, proto: ModelProto, out: Path, force: bool) -> list[tuple[Path, Path]]:
     """The files of external data that have to be copied beside `out`, and where to; those already there have not."""
-    places = [(data_file(original, location), out.parent / location) for location in _locations(proto, original)]
+    places = [(data_file(original, location), out.parent / location) for location in _locations(proto)]
     copies = [(source, target) for source, target in places if not _is_copied(source, target)]
     for _, target in copies:
         if target.exists() and not force:
@@ -165,9 +165,9 @@ def _copies(original: Path, proto: ModelProto, out: Path, force: bool) -> list[t
     return copies
 
 
-def holds_its_data(proto: ModelProto, file: Path) -> bool:
-    """Whether a model, of this file, needs no other."""
-    return not any(_is_aside(tensor, file) for tensor in all_tensors(proto))
+def holds_its_data(proto: ModelProto) -> bool:
+    """Whether a model needs no file beside that in which it stands, or stood."""
+    return not any(_is_aside(tensor) for tensor in all_tensors(proto))
 
 
 def inlined(proto: ModelProto, file: Path, limit: int = INLINE_LIMIT) -> bytes | None:
@@ -179,9 +179,14 @@ def inlined(proto: ModelProto, file: Path, limit: int = INLINE_LIMIT) -> bytes |
         return None
     result = ModelProto()
     result.CopyFrom(proto)
-    for tensor in all_tensors(result):
+    return _serialized(complete(result, file))
+
+
+def complete(proto: ModelProto, file: Path) -> ModelProto:
+    """A model that is made from a file, changed so that it has all of its weights in it."""
+    for tensor in all_tensors(proto):
         read_in(tensor, file)
-    return _serialized(result)
+    return proto
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -199,13 +204,9 @@ def _is_copied(source: Path, target: Path) -> bool:
 def _tensors_to_move(proto: ModelProto, out: Path, original: Path, inline_limit: int) -> set[int]:
     """The numbers of the tensors whose data must go into a new file beside the output."""
     tensors = list(all_tensors(proto))
-    stays = {location: _stays(location, out, original) for location in _locations(proto, original)}
-    moved = {
-        at
-        for at, tensor in enumerate(tensors)
-        if _is_aside(tensor, original) and not stays[data_range(tensor).location]
-    }
-    inline = {at: byte_count(tensor) for at, tensor in enumerate(tensors) if not _is_aside(tensor, original)}
+    stays = {location: _stays(location, out, original) for location in _locations(proto)}
+    moved = {at for at, tensor in enumerate(tensors) if _is_aside(tensor) and not stays[data_range(tensor).location]}
+    inline = {at: byte_count(tensor) for at, tensor in enumerate(tensors) if not _is_aside(tensor)}
     if sum(inline.values()) > inline_limit:
         moved |= {at for at, size in inline.items() if size >= SMALLEST_EXTERNAL}
     return moved
@@ -235,15 +236,15 @@ def _move(tensor: TensorProto, stream: BinaryIO, original: Path, name: str) -> N
     stream.write(b"\0" * (-stream.tell() % ALIGNMENT))
     offset = stream.tell()
     if is_external(tensor):
-        place = data_range(tensor)
-        copy_range(data_file(original, place.location), place, stream)
+        copy_data(tensor, original, stream)
     else:
         stream.write(stored(tensor))
     refer(tensor, DataRange(name, offset, byte_count(tensor)))
 
 
 def _copy_file(source: Path, stream: BinaryIO) -> None:
-    copy_range(source, DataRange("", 0, source.stat().st_size), stream)
+    with source.open("rb") as origin:
+        shutil.copyfileobj(origin, stream)
 
 
 def _write(proto: ModelProto, original: Path, stream: BinaryIO) -> None:

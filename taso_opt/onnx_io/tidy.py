@@ -17,6 +17,7 @@ from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io.cutout import has_control_flow
 from taso_opt.onnx_io.external import is_external
 from taso_opt.onnx_io.fidelity import signature
+from taso_opt.onnx_io.in_place import LARGE_FILE
 from taso_opt.onnx_io.load import one_line
 from taso_opt.onnx_io.randomness import RANDOM, unseeded_count
 from taso_opt.onnx_io.scopes import STANDARD, all_tensors, bodies, graphs_of, nested_nodes
@@ -26,8 +27,8 @@ from taso_opt.onnx_io.tidy_reach import misleading_values
 if TYPE_CHECKING:
     import onnx_ir
 
-MOST_BYTES = 128 << 20
-"""Of the model file: each round of the clean-up copies it several times."""
+MOST_BYTES = LARGE_FILE
+"""Of the model file: each round of the clean-up copies it several times, with all of its weights."""
 
 MOST_ROUNDS = 8
 """What is a constant after one round need not be hidden from the library in the next."""

@@ -20,7 +20,7 @@ READABLE_ELEMENTS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Tensors by the names of the values that they define; `file` is the model's, beside which external ones stand."""
+    """Tensors by the names of the values that they define; external ones stand in the model's `file` or beside it."""
 
     tensors: dict[str, TensorProto]
     file: Path

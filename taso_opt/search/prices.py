@@ -189,6 +189,7 @@ class Prices:
         return sum(self._cost.work(unit) for unit in units)
 
     def _worth(self, side: _Side) -> float:
+        self._cost.learn(self._units_of(side))
         return sum(self._cost.worth(kernel) for kernel in self._kernels_of(side))
 
 

@@ -1,6 +1,5 @@
 """What the runtime cannot load or run is said up front or at the end, and nothing is lost."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,9 +7,10 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api import OptimizeSettings, optimize_file, room
+from taso_opt.api.room import require_room
 from taso_opt.api.session import obstacle, require_running
-from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError
+from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import read_model, write_model
 from taso_opt.runtime import RunSettings
 from taso_opt.spec import load_specs
@@ -212,17 +212,23 @@ def test_a_difference_in_a_model_that_quantizes_drops_the_candidate_and_is_no_mi
     assert any("expected a relative error of at most" in warning for warning in record.warnings)
 
 
-def test_where_memory_does_not_suffice_for_the_finals_the_model_stays_as_it_is(
-    stackable, tmp_path, process, monkeypatch
-):
+def test_a_model_stays_as_it_is_where_memory_does_not_suffice_to_time_it(stackable, tmp_path, process, monkeypatch):
     path = tmp_path / "model.onnx"
     onnx.save(stackable, path)
-    few = SimpleNamespace(available=4 * 256 * 256 * 4 - 1)
-    monkeypatch.setattr("psutil.virtual_memory", lambda: few)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=2000))
     record = optimize_file(path, QUICK, process=process)
     assert record.result == "unchanged" and (tmp_path / "model.opt.onnx").read_bytes() == path.read_bytes()
-    assert record.reason == (
-        "a rewriting cannot be checked: expected 0.0 GB of free memory to time the model beside itself, found 0.0 GB"
-    )
-    few.available += 1
-    assert not optimize_file(path, replace(QUICK, force=True), process=process).reason.startswith("a rewriting cannot")
+    reason = "a rewriting cannot be checked: expected 1 MB of free memory to time the model beside itself, found 0 MB"
+    assert record.reason == reason
+
+
+@pytest.mark.parametrize(("device", "folded_bytes", "needed"), [("cpu", 0, 400), ("cpu", 300, 800), ("cuda", 300, 0)])
+def test_memory_must_suffice_for_the_original_twice_and_a_candidate(monkeypatch, device, folded_bytes, needed):
+    job = SimpleNamespace(run=RunSettings(device), source=None)
+    monkeypatch.setattr(room, "weight_bytes", lambda model: 100)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=needed))
+    require_room(job, folded_bytes)
+    if needed:
+        monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=needed - 1))
+        with pytest.raises(UnsupportedError, match="of free memory"):
+            require_room(job, folded_bytes)

@@ -5,9 +5,10 @@ import math
 import pytest
 
 from taso_opt.core.term import Const, Var
-from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
+from taso_opt.cost import CostEntry, CostModel, CostTable, Goal, Measurer, TradeCost, parse_objective
 from taso_opt.cost.surroundings import working_set
 from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.work import MULTIPLICATIONS_A_SECOND
 from taso_opt.runtime import Absent, RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.spec import load_specs
 from terms import tensor
@@ -47,6 +48,17 @@ def test_a_unit_is_measured_once_and_then_known(table):
     again = CountingMeasurer()
     assert CostModel(op, table, again, opset=17).cost(outputs) == 3.0
     assert again.asked == []
+
+
+def test_what_a_unit_is_worth_follows_from_its_time_if_that_is_known_and_counts(table):
+    op = load_specs().builder()
+    model = CostModel(op, table, CountingMeasurer(), opset=17)
+    known, unknown = (model.units([op.Tanh(tensor(Var, "x", size))])[0] for size in (4, 5))
+    model.prepare([known])
+    assert (model.worth(known), model.worth(unknown)) == (MULTIPLICATIONS_A_SECOND, 0.0)
+    goals = [Goal(parse_objective(text)) for text in ("latency=1,flops=1", "flops")]
+    trades = [TradeCost(goal, model, op, [op.Tanh(tensor(Var, "x", 4))]) for goal in goals]
+    assert [trade.worth(known) for trade in trades] == [MULTIPLICATIONS_A_SECOND, 0.0]
 
 
 def test_the_runtime_finds_a_large_product_dearer_than_a_small_one(table):

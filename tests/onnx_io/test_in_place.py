@@ -1,5 +1,7 @@
 """The weights of a large file stay in it, and nobody sees a difference."""
 
+import os
+
 import numpy as np
 import onnx
 import pytest
@@ -17,7 +19,8 @@ from taso_opt.onnx_io import (
     save_copy,
     write_model,
 )
-from taso_opt.onnx_io.external import data_range, is_external, tensor_array
+from taso_opt.onnx_io.external import DataRange, data_range, is_external, refer, tensor_array
+from taso_opt.onnx_io.wire import header
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2,3] x) => (float[2,4] y) { a = MatMul(x, v)  b = MatMul(a, w)  c = Relu(b)  d = Add(c, s)  y = Relu(d) }"""
@@ -115,6 +118,57 @@ def test_a_graph_written_in_two_pieces_is_one(save):
     path.write_bytes(first.SerializeToString() + second.SerializeToString())
     assert where(load_model(path)) == {"v": True, "w": True, "s": False}
     assert load_model(path, whole=True) == whole
+
+
+def test_a_large_file_without_large_weights_is_read_as_any_other(save):
+    path = save(TEXT, {"v": (3, 1), "w": (1, 3), "s": (1,)})
+    assert in_place.model_in_place(path) is None
+
+
+def test_what_protobuf_does_not_know_is_kept(save, tmp_path):
+    path, unknown = save(TEXT, WEIGHTS), b"\xc2\x3e\x03new"
+    whole = onnx.load(path)
+    graph = whole.graph.SerializeToString() + unknown
+    whole.ClearField("graph")
+    path.write_bytes(whole.SerializeToString() + header(7, len(graph)) + graph + unknown)
+    assert where(load_model(path)) == {"v": True, "w": True, "s": False}
+    save_atomically(load_model(path), tmp_path / "out.onnx", original=path)
+    assert (tmp_path / "out.onnx").read_bytes().count(unknown) == 2
+    assert onnx.load(tmp_path / "out.onnx").graph.initializer == onnx.load(path).graph.initializer
+
+
+def test_many_small_fields_are_left_to_protobuf(save, monkeypatch):
+    path = save(TEXT, WEIGHTS)
+    monkeypatch.setattr(in_place, "MOST_FIELDS", 20)
+    assert where(load_model(path)) == {"v": True, "w": True, "s": False}
+    path.write_bytes(path.read_bytes() + b"\x08\x08" * 20)
+    assert load_model(path) == onnx.load(path)
+
+
+@pytest.mark.parametrize("change", ["other numbers", "shorter"])
+def test_a_file_that_is_written_over_is_noticed_before_its_weights_are_used(save, tmp_path, change):
+    path = save(TEXT, WEIGHTS)
+    model = load_model(path)
+    content = path.read_bytes()
+    path.write_bytes(content[:50] if change == "shorter" else content[::-1])
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(InvalidInputError, match="expected a model file that stays as it is"):
+        tensor_array(model.graph.initializer[0], path)
+    with pytest.raises(InvalidInputError, match="expected a model file that stays as it is"):
+        save_atomically(model, tmp_path / "out.onnx", original=path)
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_what_a_file_itself_says_of_its_data_is_no_weight_that_stayed(save, tmp_path):
+    path, out = save(TEXT, WEIGHTS), tmp_path / "elsewhere" / "out.onnx"
+    out.parent.mkdir()
+    model = onnx.load(path)
+    refer(model.graph.initializer[0], DataRange("model.onnx", 0, 48))  # its own first bytes
+    path.write_bytes(model.SerializeToString())
+    found = load_model(path)
+    assert [in_place.is_in_place(tensor) for tensor in found.graph.initializer] == [False, True, False]
+    save_atomically(found, out, original=path)
+    assert onnx.load(out).graph.initializer[0].raw_data == path.read_bytes()[:48]
 
 
 def test_a_finished_file_is_copied_as_it_is(save, tmp_path):
