@@ -5,7 +5,7 @@ import os
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, numpy_helper
+from onnx import ModelProto, numpy_helper, parser
 
 from taso_opt.core.graph import Graph
 from taso_opt.errors import InvalidInputError
@@ -19,6 +19,7 @@ from taso_opt.onnx_io import (
     save_copy,
     write_model,
 )
+from taso_opt.onnx_io.doubles import in_doubles
 from taso_opt.onnx_io.external import DataRange, data_range, is_external, refer, tensor_array
 from taso_opt.onnx_io.wire import header
 
@@ -53,6 +54,19 @@ def test_a_model_can_be_wanted_whole(save):
 def test_a_model_that_is_made_from_a_file_can_be_completed(save):
     path = save(TEXT, WEIGHTS)
     assert complete(load_model(path), path) == onnx.load(path)
+
+
+def test_a_copy_in_doubles_has_all_weights_in_it(save):
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[2,8] x) => (float[2,3] y)
+        { a = Mul(x, w)  y = Gather <axis = 1> (a, at) }"""
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2, 7]), "at"))
+    path = save(model, {"w": (8,)})
+    assert where(load_model(path)) == {"at": True, "w": True}
+    found, expected = in_doubles(path), onnx.load(path)
+    for one, other in zip(found.graph.initializer, expected.graph.initializer, strict=True):
+        assert np.array_equal(numpy_helper.to_array(one), numpy_helper.to_array(other))
 
 
 def test_what_is_written_has_the_weights_in_it(save, tmp_path):
