@@ -245,10 +245,10 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     try:
         with scratch_folder() as folder:
             contest = _held(job, plans, costs, folder)
-            if contest.finals is not None:
-                measured, finalist = with_measurement(draft, contest, checked_names(job)), contest.finals.finalist
-                if finalist is not None and finalist.won:
-                    return _improved(job, measured, plans[finalist.number], contest.winner, costs)
+            finalist = None if contest.finals is None else contest.finals.finalist
+            if finalist is not None and finalist.won:
+                measured = with_measurement(draft, contest, checked_names(job))
+                return _improved(job, measured, plans[finalist.number], contest.winner, costs)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
     except UncheckableError as error:
@@ -264,11 +264,17 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
             failed = _with_plan(job, draft, plans[error.evidence.number], costs)
             error.evidence = _refuted(job, failed, str(error), error.evidence)
         raise
+    return _not_won(job, draft, plans, contest, costs)
+
+
+def _not_won(job: Job, draft: Record, plans: Sequence[Plan], contest: Contest, costs: Costs) -> Record:
+    """What becomes of a run after finals that no plan's model has won, or that were lost when they were held before."""
     if contest.finals is None:
         assert contest.recalled is not None, "finals that were not held are recalled"
         reason = f"{costs.not_ahead}, as measured at {contest.recalled.decided_at} ({AGAIN})"
         return _lost(job, replace(draft, reason=reason), plans[0], costs)
-    if finalist is None:
+    measured = with_measurement(draft, contest, checked_names(job))
+    if contest.finals.finalist is None:
         return _unchanged(job, replace(measured, reason=NONE_RUNS))
     return _lost(job, replace(measured, reason=costs.not_ahead), plans[0], costs)
 
