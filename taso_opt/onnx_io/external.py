@@ -41,6 +41,11 @@ def is_external(tensor: TensorProto) -> bool:
     return tensor.data_location == TensorProto.EXTERNAL
 
 
+def is_in_place(tensor: TensorProto) -> bool:
+    """Whether the data of a tensor stayed in the file of the model that it was read from (see `in_place`)."""
+    return is_external(tensor) and any(entry.key == IN_PLACE for entry in tensor.external_data)
+
+
 def byte_count(tensor: TensorProto) -> int:
     """How many bytes the elements of a tensor take when stored raw; 0 for strings."""
     name = element_name(tensor.data_type)
@@ -209,7 +214,7 @@ def tensor_array(tensor: TensorProto, model: Path) -> Array:
     place, dtype = data_range(tensor), helper.tensor_dtype_to_np_dtype(tensor.data_type)
     if place.length == 0:
         return np.zeros(tuple(tensor.dims), dtype)
-    if any(entry.key == IN_PLACE for entry in tensor.external_data):  # the file may be written over by its owner
+    if is_in_place(tensor):  # the file may be written over by its owner
         return np.frombuffer(raw_data(tensor, model), dtype).reshape(tuple(tensor.dims))
     try:
         raw = np.memmap(_source(tensor, model), np.uint8, "r", place.offset, (place.length,))

@@ -16,7 +16,17 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto, TensorProto
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io.external import IN_PLACE, DataRange, copy_data, data_file, data_range, is_external, refer, state
+from taso_opt.onnx_io.external import (
+    IN_PLACE,
+    DataRange,
+    copy_data,
+    data_file,
+    data_range,
+    is_external,
+    is_in_place,
+    refer,
+    state,
+)
 from taso_opt.onnx_io.wire import LARGEST_MESSAGE, WITH_LENGTH, Content, Field, fields, header
 
 LARGE_FILE = 128 << 20
@@ -48,17 +58,13 @@ def model_in_place(path: Path) -> ModelProto | None:
         if not data_file(path, path.name).samefile(path):
             return None
         found = _without_weights(path)
+        if found is None:
+            return None
         model = ModelProto()
-        if found is not None:
-            model.ParseFromString(found)
-        return None if found is None else model
+        model.ParseFromString(found)
+        return model
     except (InvalidInputError, DecodeError, ValueError):
         return None
-
-
-def is_in_place(tensor: TensorProto) -> bool:
-    """Whether the data of a tensor stayed in the file of the model that it was read from."""
-    return is_external(tensor) and any(entry.key == IN_PLACE for entry in tensor.external_data)
 
 
 def write_whole(proto: ModelProto, original: Path, stream: BinaryIO) -> None:

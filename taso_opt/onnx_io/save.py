@@ -22,11 +22,12 @@ from taso_opt.onnx_io.external import (
     data_file,
     data_range,
     is_external,
+    is_in_place,
     read_in,
     refer,
     stored,
 )
-from taso_opt.onnx_io.in_place import is_in_place, write_whole
+from taso_opt.onnx_io.in_place import write_whole
 from taso_opt.onnx_io.scopes import all_tensors
 
 INLINE_LIMIT = 1_500_000_000

@@ -20,7 +20,7 @@ from taso_opt.onnx_io import (
     write_model,
 )
 from taso_opt.onnx_io.doubles import in_doubles
-from taso_opt.onnx_io.external import DataRange, data_range, is_external, refer, tensor_array
+from taso_opt.onnx_io.external import DataRange, data_range, is_external, is_in_place, refer, tensor_array
 from taso_opt.onnx_io.wire import header
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
@@ -180,7 +180,7 @@ def test_what_a_file_itself_says_of_its_data_is_no_weight_that_stayed(save, tmp_
     refer(model.graph.initializer[0], DataRange("model.onnx", 0, 48))  # its own first bytes
     path.write_bytes(model.SerializeToString())
     found = load_model(path)
-    assert [in_place.is_in_place(tensor) for tensor in found.graph.initializer] == [False, True, False]
+    assert [is_in_place(tensor) for tensor in found.graph.initializer] == [False, True, False]
     save_atomically(found, out, original=path)
     assert onnx.load(out).graph.initializer[0].raw_data == path.read_bytes()[:48]
 
