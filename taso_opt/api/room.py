@@ -1,10 +1,9 @@
-"""Says in time that a machine lacks the memory to time whole models, before its system ends processes for that."""
+"""Says in time that memory does not suffice to time whole models, before the system ends processes for that."""
 
 from __future__ import annotations
 
-import psutil
-
 from taso_opt.api.job import Job
+from taso_opt.api.memory import free_memory
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io import weight_bytes
 
@@ -20,7 +19,7 @@ def require_room(job: Job, folded_bytes: int) -> None:
         return
     weights = weight_bytes(job.source)
     needed = 2 * weights + 2 * max(folded_bytes, weights)
-    free = psutil.virtual_memory().available
+    free = free_memory()
     if needed > free:
         found, wanted = (f"{value / 1e6:.0f} MB" for value in (free, needed))
         raise UnsupportedError(f"expected {wanted} of free memory to time the model beside itself, found {found}")

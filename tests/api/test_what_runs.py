@@ -215,7 +215,7 @@ def test_a_difference_in_a_model_that_quantizes_drops_the_candidate_and_is_no_mi
 def test_a_model_stays_as_it_is_where_memory_does_not_suffice_to_time_it(stackable, tmp_path, process, monkeypatch):
     path = tmp_path / "model.onnx"
     onnx.save(stackable, path)
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=2000))
+    monkeypatch.setattr(room, "free_memory", lambda: 2000)
     record = optimize_file(path, QUICK, process=process)
     assert record.result == "unchanged" and (tmp_path / "model.opt.onnx").read_bytes() == path.read_bytes()
     reason = "a rewriting cannot be checked: expected 1 MB of free memory to time the model beside itself, found 0 MB"
@@ -226,9 +226,9 @@ def test_a_model_stays_as_it_is_where_memory_does_not_suffice_to_time_it(stackab
 def test_memory_must_suffice_for_the_original_twice_and_a_candidate(monkeypatch, device, folded_bytes, needed):
     job = SimpleNamespace(run=RunSettings(device), source=None)
     monkeypatch.setattr(room, "weight_bytes", lambda model: 100)
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=needed))
+    monkeypatch.setattr(room, "free_memory", lambda: needed)
     require_room(job, folded_bytes)
     if needed:
-        monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=needed - 1))
+        monkeypatch.setattr(room, "free_memory", lambda: needed - 1)
         with pytest.raises(UnsupportedError, match="of free memory"):
             require_room(job, folded_bytes)
