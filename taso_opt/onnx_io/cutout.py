@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
@@ -92,7 +93,8 @@ def _without_operands(proto: ModelProto, wanted: Container[tuple[str, ...]]) -> 
             bare.CopyFrom(node)
             bare.ClearField("input")
             bare.ClearField("name")
-            rename_captures(bare, {name: f"{PREFIX}captured{at}" for at, name in enumerate(captured_names(node))})
+            captured = {name: f"{PREFIX}captured{at}" for at, name in enumerate(captured_names(node))}
+            rename_captures(bare, captured, (f"{PREFIX}own{at}" for at in count()))
             found[tuple(node.output)] = bare.SerializeToString(deterministic=True)
     return found
 

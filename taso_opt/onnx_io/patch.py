@@ -147,7 +147,7 @@ class Patch:
         node.input[:] = [next(names) if name else "" for name in original.input]
         captures = {old: new for old, new in zip(captured_names(original), names, strict=True) if old != new}
         if captures:
-            rename_captures(node, captures)
+            rename_captures(node, captures, self._fresh)
         node.output[:] = [self._result_name(at, index, term) for index in range(len(node.output))]
         return node
 

@@ -64,26 +64,41 @@ def captured_names(node: NodeProto) -> tuple[str, ...]:
 
 def free_names(graph: GraphProto) -> list[str]:
     """The values of outer scopes that a body uses, as often as it does."""
-    defined = {value.name for value in graph.input} | set(initializer_names(graph))
+    defined = set(defined_names(graph))
     used: list[str] = []
     for node in graph.node:
-        defined.update(node.output)
         used.extend(name for name in node.input if name)
         used.extend(captured_names(node))
     used.extend(value.name for value in graph.output)
     return [name for name in used if name not in defined]
 
 
-def rename_captures(node: NodeProto, names: Mapping[str, str]) -> None:
-    """Rename outer values inside the bodies of a node; `names` must not contain what a body defines itself."""
+def defined_names(graph: GraphProto) -> list[str]:
+    """The values that a body defines itself: its inputs, its initializers and what its nodes give."""
+    given = [name for node in graph.node for name in node.output if name]
+    return [*(value.name for value in graph.input), *initializer_names(graph), *given]
+
+
+def rename_captures(node: NodeProto, names: Mapping[str, str], fresh: Iterator[str]) -> None:
+    """Rename outer values inside the bodies of a node.
+
+    What a body defines itself under one of the new names, which then would hide the outer value, gets a fresh one.
+    """
     for body in bodies(node):
         free = set(free_names(body))
         here = {old: new for old, new in names.items() if old in free}
         if not here:
             continue
+        hiding = [name for name in dict.fromkeys(defined_names(body)) if name in here.values()]
+        moved = dict(zip(hiding, fresh, strict=False))
+        tensors = (*body.initializer, *(sparse.values for sparse in body.sparse_initializer))
+        for value in (*body.input, *body.value_info, *tensors):
+            value.name = moved.get(value.name, value.name)
+        here |= moved
         for inner in body.node:
             inner.input[:] = [here.get(name, name) for name in inner.input]
-            rename_captures(inner, here)
+            inner.output[:] = [moved.get(name, name) for name in inner.output]
+            rename_captures(inner, here, fresh)
         for value in body.output:
             value.name = here.get(value.name, value.name)
 

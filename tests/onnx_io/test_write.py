@@ -283,6 +283,24 @@ def test_a_loop_keeps_its_body_when_what_it_captures_changes(read, run):
     assert run(result, feed)["y"].tolist() == run(model.proto, feed)["y"].tolist()
 
 
+def test_what_a_body_calls_as_the_value_that_it_captures_is_called_now_gets_another_name(read, run):
+    model = read(
+        HEAD
+        + """g (bool c, float[2] x) => (float[2] y) <int64 n = {3}, bool go = {1}> {
+            h = Relu(x)  k = Relu(h)
+            y = Loop (n, go, x) <body = b (int64 i, bool on, float[2] h) => (bool more, float[2] t)
+                { more = Identity(on)  w = Add(h, k)
+                  t = If (c) <then_branch = u () => (float[2] p) { p = Mul(k, h) },
+                              else_branch = v () => (float[2] q) { q = Sub(k, w) }> }>
+        }"""
+    )
+    result = write_model(model, rewritten(model, {term_of(model, "k"): term_of(model, "h")}))
+    assert types_of(result) == ["Relu", "Loop"]
+    for c in (True, False):
+        feed = {"c": np.array(c), "x": np.array([1, -2], np.float32)}
+        assert run(result, feed)["y"].tolist() == run(model.proto, feed)["y"].tolist()
+
+
 DOWNSTREAM = (
     HEAD
     + """g (float[N,6] x) => (float y, float z) <int64[3] s = {0, -1, 3}>
