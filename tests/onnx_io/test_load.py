@@ -8,7 +8,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io import read_model, validate_input
+from taso_opt.onnx_io import read_model, skeleton, validate_input
+from taso_opt.onnx_io.external import is_external
+from taso_opt.onnx_io.scopes import all_tensors
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 RELU = HEAD + "g (float[2] x) => (float[2] y) { y = Relu(x) }"
@@ -152,6 +154,44 @@ def test_external_data_is_read_when_asked_for(save, library, tmp_path):
     value = model.constant("w")
     assert isinstance(value, np.memmap)
     assert value.tolist() == [1, 2]
+
+
+BRANCHES = """<ir_version: 8, opset_import: ["" : 13]> g (bool c, float[N,40] x) => (float[N,40] y) {
+    y = If (c) <then_branch = t () => (float[N,40] p) { u = MatMul(x, w)  p = Add(u, b) },
+                else_branch = e () => (float[N,40] q) { k = Constant <value = float {2}> ()  q = MatMul(x, k) }>
+}"""
+
+
+def filed(array, name, offset):
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=array.shape)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", "w.bin"), ("offset", str(offset)), ("length", str(array.nbytes))):
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+def branches_with_data_in_a_file(folder):
+    """A model of an If with a large and a small weight in a branch and a large constant in the other, in a file."""
+    model = parser.parse_model(BRANCHES)
+    generator = np.random.default_rng(0)
+    w, k = generator.standard_normal((2, 40, 40), np.float32)
+    b = generator.standard_normal(40, np.float32)
+    (folder / "w.bin").write_bytes(w.tobytes() + b.tobytes() + k.tobytes())
+    then, other = (attribute.g for attribute in model.graph.node[0].attribute)
+    then.initializer.extend([filed(w, "w", 0), filed(b, "b", w.nbytes)])
+    other.node[0].attribute[0].t.CopyFrom(filed(k, "", w.nbytes + b.nbytes))
+    return model
+
+
+def test_external_data_of_bodies_is_found_wherever_the_process_is(save, library, tmp_path, monkeypatch):
+    path = save(branches_with_data_in_a_file(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    model = read_model(path, library)
+    assert [entry.bound for entry in model.inputs] == [(), (1, 40)]
+    bare = skeleton(model.proto, path)
+    assert not any(map(is_external, all_tensors(bare)))
+    onnx.checker.check_model(bare, full_check=True)
 
 
 @pytest.mark.parametrize("offset", [None, "3"])
