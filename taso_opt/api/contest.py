@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import overload
+from typing import NamedTuple, overload
 
 from taso_opt.api.job import Job
 from taso_opt.api.question import contest_question
@@ -62,10 +62,21 @@ def rewritten(model: Model, plan: Plan) -> ModelProto:
     return write_model(model, Graph(model.graph.inputs, plan.outputs))
 
 
-def checked_names(job: Job) -> tuple[str, ...]:
-    """The names of the values that a contest compares: the outputs, or what stands for them where these cannot run."""
+class CheckedOutput(NamedTuple):
+    """A value that a contest compares: one tensor, or a sequence or map, which is compared as any number of them."""
+
+    name: str
+    is_tensor: bool = True
+
+
+def checked_outputs(job: Job) -> tuple[CheckedOutput, ...]:
+    """The values that a contest compares: the outputs, or what stands for them where these cannot run."""
     cut = cut_out(job.model) if job.obstacle else None
-    return tuple(value.name for value in job.source.proto.graph.output) if cut is None else cut.names
+    if cut is not None:
+        return tuple(map(CheckedOutput, cut.names))
+    outputs = job.source.proto.graph.output
+    several = ("sequence_type", "map_type", "optional_type")
+    return tuple(CheckedOutput(value.name, value.type.WhichOneof("value") not in several) for value in outputs)
 
 
 def hold_contest(

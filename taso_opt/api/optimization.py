@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from taso_opt import __version__
-from taso_opt.api.contest import Contest, checked_names, hold_contest, rewritten
+from taso_opt.api.contest import Contest, checked_outputs, hold_contest, rewritten
 from taso_opt.api.costs import Costs, finalists
 from taso_opt.api.evidence import Evidence, evidence
 from taso_opt.api.free_threads import with_free_threads
@@ -247,7 +247,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
             contest = _held(job, plans, costs, folder)
             finalist = None if contest.finals is None else contest.finals.finalist
             if finalist is not None and finalist.won:
-                measured = with_measurement(draft, contest, checked_names(job))
+                measured = with_measurement(draft, contest, checked_outputs(job))
                 return _improved(job, measured, plans[finalist.number], contest.winner, costs)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
@@ -273,7 +273,7 @@ def _not_won(job: Job, draft: Record, plans: Sequence[Plan], contest: Contest, c
         assert contest.recalled is not None, "finals that were not held are recalled"
         reason = f"{costs.not_ahead}, as measured at {contest.recalled.decided_at} ({AGAIN})"
         return _lost(job, replace(draft, reason=reason), plans[0], costs)
-    measured = with_measurement(draft, contest, checked_names(job))
+    measured = with_measurement(draft, contest, checked_outputs(job))
     if contest.finals.finalist is None:
         return _unchanged(job, replace(measured, reason=NONE_RUNS))
     return _lost(job, replace(measured, reason=costs.not_ahead), plans[0], costs)
@@ -334,7 +334,7 @@ def _refuted(job: Job, record: Record, reason: str, found: FailedCheck) -> Recor
         max_abs_error=found.agreement.max_abs,
         max_rel_error=found.agreement.max_rel,
         warnings=(*record.warnings, *found.agreement.warnings),
-        outputs=output_errors(found.agreement, checked_names(job)),
+        outputs=output_errors(found.agreement, checked_outputs(job)),
     )
 
 

@@ -78,13 +78,19 @@ def with_seen_sizes(model: Model, samples: Sequence[Sample], process: RuntimePro
     """The same with the sizes that inner values have when it runs, where costs would rest on guesses."""
     if not model.guessed or any(entry.bound is None for entry in model.inputs):
         return model
-    given = [value.name for value in model.proto.graph.output]
+    outputs = model.proto.graph.output
+    given = [value.name for value in outputs]
     guessed = [name for name in model.guessed if name not in given][:MOST_SEEN]
+    # What stands behind is told by counting from the end: a sequence among the outputs counts as many.
+    shown = [*given, *guessed] if all(value.type.HasField("tensor_type") for value in outputs) else guessed
+    if not shown:
+        return model
     with suppress(TasoError), scratch_folder() as folder:
         save_atomically(showing(model.proto, guessed), folder / "shown.onnx", original=model.path, durable=False)
         feeds = sample_feeds(model.inputs, samples, run.seed, 1)[:1]
-        (outputs,) = run_feeds(process, folder / "shown.onnx", feeds, run.judge, "none", SEEING_LIMIT_S)
-        shapes = {name: array.shape for name, array in zip([*given, *guessed], outputs, strict=True) if array.size}
+        (arrays,) = run_feeds(process, folder / "shown.onnx", feeds, run.judge, "none", SEEING_LIMIT_S)
+        pairs = zip(shown, arrays[-len(shown) :], strict=True)
+        shapes = {name: array.shape for name, array in pairs if array.size}
         return read_model(model.path, load_specs(), sizes_of(model), {**_shapes(samples), **shapes})
     return model
 

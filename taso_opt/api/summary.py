@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from taso_opt.api.contest import Contest
+from taso_opt.api.contest import CheckedOutput, Contest
 from taso_opt.api.costs import Costs
 from taso_opt.core.rule import Certificate, Rule
 from taso_opt.report.evidence import OutputError, SearchPoint
@@ -39,7 +39,7 @@ def measured_speedup(comparison: LatencyComparison, contestant: Contestant) -> M
     )
 
 
-def with_measurement(record: Record, contest: Contest, outputs: Sequence[str]) -> Record:
+def with_measurement(record: Record, contest: Contest, outputs: Sequence[CheckedOutput]) -> Record:
     """The record with what the finals measured."""
     finals = contest.finals
     assert finals is not None, "finals that were held"
@@ -63,17 +63,30 @@ def with_measurement(record: Record, contest: Contest, outputs: Sequence[str]) -
     )
 
 
-def output_errors(agreement: Agreement, names: Sequence[str]) -> tuple[OutputError, ...]:
-    """The largest errors of each output over all inputs that were tried."""
+def output_errors(agreement: Agreement, outputs: Sequence[CheckedOutput]) -> tuple[OutputError, ...]:
+    """The largest errors of each output over all inputs that were tried.
+
+    Outputs that are compared as any number of tensors are one with those between them, which cannot be told apart.
+    """
     found = []
-    for at, name in enumerate(names):
-        cases = [comparison.outputs[at] for comparison in agreement.comparisons]
-        largest_abs, largest_rel = (
-            max(values) for values in zip(*((c.max_abs, c.max_rel) for c in cases), strict=True)
-        )
-        tolerance = min(case.tolerance for case in cases)
-        found.append(OutputError(name, largest_abs, largest_rel, tolerance, all(case.agrees for case in cases)))
+    for name, place in _places(outputs):
+        cases = [case for comparison in agreement.comparisons for case in comparison.outputs[place]]
+        if cases:
+            largest_abs, largest_rel = max(case.max_abs for case in cases), max(case.max_rel for case in cases)
+            tolerance = min(case.tolerance for case in cases)
+            found.append(OutputError(name, largest_abs, largest_rel, tolerance, all(case.agrees for case in cases)))
     return tuple(found)
+
+
+def _places(outputs: Sequence[CheckedOutput]) -> list[tuple[str, slice]]:
+    """Where the tensors of each output are among those that are compared, from the start or from the end."""
+    others = [at for at, output in enumerate(outputs) if not output.is_tensor] or [len(outputs)]
+    first, behind = others[0], min(others[-1] + 1, len(outputs))
+    places = [(output.name, slice(at, at + 1)) for at, output in enumerate(outputs[:first])]
+    if behind > first:
+        between = ", ".join(output.name for output in outputs[first:behind])
+        places.append((between, slice(first, behind - len(outputs) or None)))
+    return places + [(outputs[at].name, slice(at, at + 1 or None)) for at in range(behind - len(outputs), 0)]
 
 
 def applied_rules(rules: Sequence[Rule], library: SpecLibrary) -> tuple[AppliedRule, ...]:

@@ -218,6 +218,18 @@ def test_sizes_that_hang_on_values_are_seen_where_the_model_runs(tmp_path, proce
     assert found.graph.outputs == model.graph.outputs, "what is true of the model rests on no run"
 
 
+def test_sizes_are_seen_beside_outputs_that_are_sequences(tmp_path, process):
+    text = DATA.replace("(float[K,8] z)", "(float[K,8] z, seq(float[M,8]) u)").replace(
+        "z = Tanh(d)", "z = Tanh(d)  u = SplitToSequence <axis = 0> (y, one)"
+    )
+    text = text.replace("<float[1] zero = {0}>", "<float[1] zero = {0}, int64 one = {1}>")
+    (tmp_path / "data.onnx").write_bytes(parser.parse_model(text).SerializeToString())
+    model, samples = read_with_samples(tmp_path / "data.onnx", {"N": 50}, None)
+    found = as_it_runs(model, {"N": 50}, samples, process, RunSettings())
+    (x,) = (feed["x"] for feed in sample_feeds(model.inputs, (), 0, 1))
+    assert np.count_nonzero(x > 0) in found.bindings.values() and "c" not in found.guessed
+
+
 def test_where_nothing_is_guessed_the_model_does_not_run_for_it(path, process, monkeypatch):
     model, samples = read_with_samples(path, {}, None)
     monkeypatch.setattr("taso_opt.api.sizes.run_feeds", None)

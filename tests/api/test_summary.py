@@ -1,0 +1,54 @@
+"""What a report says of each output, also where outputs are sequences, which are compared as any number of tensors."""
+
+import onnx
+import pytest
+from onnx import helper
+
+from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api.contest import CheckedOutput
+from taso_opt.api.summary import output_errors
+from taso_opt.runtime.accuracy import OutputComparison, OutputDifference
+from taso_opt.search.agreement import Agreement
+
+TENSOR, SEQUENCE = True, False
+
+
+def outputs(**kinds):
+    return [CheckedOutput(*item) for item in kinds.items()]
+
+
+def agreeing(*errors):
+    differences = tuple(OutputDifference(at, error, error / 2, 0.1, "") for at, error in enumerate(errors))
+    return OutputComparison(differences)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "errors", "expected"),
+    [
+        ({"a": TENSOR, "b": TENSOR}, (1, 2), {"a": 1, "b": 2}),
+        ({"a": SEQUENCE}, (1, 5, 2), {"a": 5}),
+        ({"a": SEQUENCE}, (), {}),
+        ({"a": TENSOR, "s": SEQUENCE, "b": TENSOR}, (1, 2, 3, 4), {"a": 1, "s": 3, "b": 4}),
+        ({"a": TENSOR, "s": SEQUENCE, "b": TENSOR}, (1, 4), {"a": 1, "b": 4}),
+        ({"s": SEQUENCE, "a": TENSOR, "t": SEQUENCE, "b": TENSOR}, (1, 7, 3, 4), {"s, a, t": 7, "b": 4}),
+    ],
+)
+def test_each_output_has_the_largest_error_of_its_tensors(kinds, errors, expected):
+    found = output_errors(Agreement((agreeing(*errors),), ()), outputs(**kinds))
+    assert {error.name: error.max_abs for error in found} == expected
+
+
+def test_errors_are_the_largest_over_all_inputs():
+    found = output_errors(Agreement((agreeing(1, 4), agreeing(2, 3)), ()), outputs(a=TENSOR, b=TENSOR))
+    assert [(error.max_abs, error.max_rel) for error in found] == [(2, 1), (4, 2)]
+
+
+def test_a_model_that_gives_a_sequence_is_optimized_and_reported(stackable, tmp_path, process, first_wins):
+    graph = stackable.graph
+    graph.node.append(helper.make_node("SplitToSequence", [graph.output[0].name], ["parts"], keepdims=1))
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None))
+    graph.output.append(helper.make_value_info("parts", kind))
+    onnx.save(stackable, tmp_path / "model.onnx")
+    record = optimize_file(tmp_path / "model.onnx", OptimizeSettings(budget=2.0), process=process)
+    assert record.result == "improved"
+    assert [error.name for error in record.outputs] == [graph.output[0].name, "parts"]
