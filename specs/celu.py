@@ -1,4 +1,4 @@
-"""x above zero, alpha (exp(x / alpha) - 1) below."""
+"""x above zero, alpha (exp(x / alpha) - 1) below, for a positive alpha: another would scale what is above as well."""
 
 from fractions import Fraction
 
@@ -17,12 +17,12 @@ def evaluate(xp, x, alpha):
 
 def read(op, node):
     alpha = ratio(node.attribute("alpha", 1.0))
-    return op.Celu(node.inputs[0], alpha=alpha) if alpha[0] else None
+    return op.Celu(node.inputs[0], alpha=alpha) if alpha[0] > 0 else None
 
 
 def write(term, context):
     alpha = float(fraction(term.attribute("alpha")))
-    return OnnxCall("Celu", term.args, {"alpha": alpha}) if context.opset >= SINCE else None
+    return OnnxCall("Celu", term.args, {"alpha": alpha}) if context.opset >= SINCE and alpha > 0 else None
 
 
 OPERATOR = scalar_operator("Celu", evaluate, spelling=Spelling(("Celu",), read, write), choices=({"alpha": (1, 1)},))

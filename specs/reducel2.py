@@ -11,7 +11,7 @@ def evaluate(xp, x, axes):
     return power(xp, total(xp, xp.multiply(x, x), axes), HALF)
 
 
-OPERATOR = reduction("ReduceL2", evaluate, axes_are_an_input=18)
+OPERATOR = reduction("ReduceL2", evaluate, axes_are_an_input=18, gives_fractions=True)
 
 
 @definition(axes=ROWS_OR_COLUMNS)

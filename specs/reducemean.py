@@ -7,4 +7,4 @@ def evaluate(xp, x, axes):
     return mean(xp, x, axes)
 
 
-OPERATOR = reduction("ReduceMean", evaluate, axes_are_an_input=18)
+OPERATOR = reduction("ReduceMean", evaluate, axes_are_an_input=18, gives_fractions=True)

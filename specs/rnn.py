@@ -5,6 +5,7 @@ The results are all states [t, 1, b, n] and the last one.
 
 from functools import partial
 
+from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Axiom, Operator, Spelling, definition
 from taso_opt.spec.piecewise import RELU
 from taso_opt.spec.recurrent import (
@@ -35,6 +36,8 @@ ALL, LAST = range(ONE_STATE)
 
 
 def infer(x, w, r, b, h, activation):
+    if activation not in ACTIVATIONS:
+        raise TypeMismatch(f"expected an activation of RNN among {', '.join(ACTIVATIONS)}, found {activation!r}")
     return infer_recurrent(GATES, x, w, r, b, h)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Attribute, Term
-from taso_opt.core.types import TensorType
+from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.axes import node_axes
 from taso_opt.spec.builder import Builder
@@ -29,6 +29,8 @@ from taso_opt.spec.windows import WindowShares
 
 Choices = Mapping[str, Sequence[Mapping[str, Attribute]]]
 
+FRACTIONS = frozenset({*FLOATS, "float16", "bfloat16"})
+
 ROWS_AND_COLUMNS: Choices = {"sums": ({"axes": (-1,)}, {"axes": (-2,)}), "totals": ({"axes": (-2, -1)},)}
 """The axes that the enumeration of what passes sums tries."""
 
@@ -37,20 +39,28 @@ ROWS_OR_COLUMNS, CHANNELS = ((-1,), (-2,), (-2, -1)), ((-3,),)
 
 
 def reduction(
-    name: str, evaluate: Callable[..., Array], axes_are_an_input: int, choices: Choices | None = None
+    name: str,
+    evaluate: Callable[..., Array],
+    axes_are_an_input: int,
+    choices: Choices | None = None,
+    gives_fractions: bool = False,
 ) -> Operator:
     """The operator `name` of ONNX over known axes, which it takes as an operand from some opset on.
 
-    ONNX may drop the axes, which is a reshape; without any it reduces all or none, and that is not covered.
+    ONNX may drop the axes, which is a reshape; without any it reduces all or none, and that is not covered. What
+    `gives_fractions` is covered for floats alone: of integers ONNX does not say how results are rounded.
     """
 
     def infer(x: TensorType, axes: Sequence[int]) -> TensorType:
-        if len(set(axes)) < len(axes) or any(not -x.rank <= axis < 0 or is_star(x.shape[axis]) for axis in axes):
+        if not axes or len(set(axes)) < len(axes) or not all(-x.rank <= axis < 0 for axis in axes):
+            raise TypeMismatch(f"expected different axes from the end for {name}, found {list(axes)} of {x}")
+        if any(map(is_star, x.shape[min(axes) :])):
             raise TypeMismatch(f"expected axes {list(axes)} of a tensor for {name}, found {x}")
         return TensorType(x.dtype, kept_shape(x.shape, axes))
 
     def read(op: Builder, node: OnnxNode) -> Term | None:
-        return _read(op, node, name)
+        kind = node.types[0]
+        return None if kind is None or (gives_fractions and kind.dtype not in FRACTIONS) else _read(op, node, name)
 
     def write(term: Apply, context: WriteContext) -> OnnxCall:
         axes = _axes(term)

@@ -72,7 +72,7 @@ def is_number(x: TensorType) -> bool:
 
 def check_flag(name: str, value: object) -> None:
     """Check that an attribute says yes or no."""
-    if value not in (0, 1):
+    if not isinstance(value, int) or value not in (0, 1):
         raise TypeMismatch(f"expected 0 or 1 as {name}, found {value}")
 
 

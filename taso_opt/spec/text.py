@@ -306,7 +306,7 @@ class _Parser:
             return self._next()[1:-1]
         pieces = [self._next()]
         if "." in pieces[0]:
-            return float(pieces[0])
+            raise self._error("a whole number, or a fraction as (numerator, denominator)")
         while self._peek().startswith(("+", "-", "*")) or pieces[-1] in ("+", "-", "*"):
             pieces.append(self._next())
         return parse_dim("".join(pieces))

@@ -13,6 +13,7 @@ from taso_opt.verify.definitions import ENGINE as DEFINITION_ENGINE
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.floating import definition_class, floating_point_class, scalar_class
 from taso_opt.verify.infer import inferred
+from taso_opt.verify.lifted import misleads
 from taso_opt.verify.prove import ENGINE, Prover
 from taso_opt.verify.refute import refute, refute_in_numbers
 from taso_opt.verify.scalar_rules import is_definitional, is_scalar
@@ -24,10 +25,18 @@ from taso_opt.verify.witness import Witness, replay
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
 """What meanings raise on attributes that no ONNX model has, such as a negative pad, and that nobody has refused."""
 
+OF_TWO_ALONE = "it is true of two operands, but not of three, for which it would be taken too"
+
 
 def examine_under_conditions(library: SpecLibrary, prover: Prover, rule: Rule) -> Verdict:
-    """As `examine`; an equation that is not true in general may be proved under conditions, which the verdict names."""
-    verdict = examine(library, prover, rule)
+    """As `examine`; an equation that is not true in general may be proved under conditions, which the verdict names.
+
+    One that is both proved and refuted is unknown here, with both as the reason: nothing else is wrong for it.
+    """
+    try:
+        verdict = examine(library, prover, rule)
+    except Contradiction as error:
+        return Unknown(str(error))
     try:
         under = None if isinstance(verdict, Proved) else inferred(library.builder(), rule)
     except FAILURES:
@@ -60,7 +69,8 @@ def examine(
     if changed is not None and not isinstance(evaluated, Counterexample):
         return Unknown(changed)
     try:
-        return _proved(builder, prover, rule, axioms, proved, evaluated)
+        found = _proved(builder, prover, rule, axioms, proved, evaluated)
+        return Unknown(OF_TWO_ALONE) if isinstance(found, Proved) and misleads(builder, rule) else found
     except FAILURES as error:
         return Unknown(f"it cannot be put into numbers: {error}")
 

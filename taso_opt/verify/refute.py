@@ -17,6 +17,7 @@ from taso_opt.semantics.arrays import FloatArrays, ModularArrays
 from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
+from taso_opt.semantics.rounding import far_apart
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 from taso_opt.spec.text import format_rule, format_term
@@ -28,9 +29,6 @@ INSTANCES = 24
 
 FLOAT_EVERY = 3
 """Every so many instances are evaluated in float64, too: what is exact finds nearly all, and finds it sooner."""
-
-TOLERANCE = 1e-9
-"""Largest difference in float64, relative to the largest value of an output."""
 
 SPREAD = 4.0
 """The standard deviation of numbers for scalar functions, whose pieces lie at -3, 0, 3 and 6."""
@@ -136,7 +134,7 @@ def _disagreement(
     reals: Leaves = {
         leaf: (spread or 1.0) * generator.standard_normal(leaf.type.static_shape) for leaf in instance.variables
     }
-    return _compare(instance, FloatArrays(), conditioned(instance.conditions, reals), "float64", _far_apart)
+    return _compare(instance, FloatArrays(), conditioned(instance.conditions, reals), "float64", far_apart)
 
 
 def _compare_residues(instance: Instance, generator: np.random.Generator) -> Counterexample | None:
@@ -166,13 +164,6 @@ def _compare(
 
 def _unequal(u: Array, v: Array) -> Array:
     return np.asarray(u != v)
-
-
-def _far_apart(u: Array, v: Array) -> Array:
-    """Where finite values differ; a window inside padding alone gives infinities, after which anything may be NaN."""
-    finite = np.isfinite(u) & np.isfinite(v)
-    scale = max(1.0, float(np.max(np.abs(u), where=finite, initial=0.0)))
-    return np.asarray(finite & (np.abs(np.where(finite, u - v, 0.0)) > TOLERANCE * scale))
 
 
 def _counterexample(

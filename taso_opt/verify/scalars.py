@@ -8,17 +8,19 @@ it holds for numbers, which Z3 decides from the meanings of the operators.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 import z3
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Term, Var, variables
+from taso_opt.core.term import Apply, Term, Var, postorder, variables
 from taso_opt.semantics.evaluate import evaluate
 from taso_opt.semantics.exponentials import Exponentials
 from taso_opt.semantics.instances import instantiate, symbols_in_attributes, symbols_of
 from taso_opt.semantics.reals import OrderedReals
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, Operator
+from taso_opt.spec.shapes import is_star
 
 RESOURCE_LIMIT = 4_000_000
 """Z3's deterministic unit of work, a few seconds; proofs take a hundredth of it."""
@@ -31,11 +33,19 @@ def prove_scalars(builder: Builder, rule: Rule) -> str | None:
     roots = (*rule.source, *rule.target)
     if symbols_in_attributes(roots):
         return "a symbol in an attribute of a function of numbers could be any number"
+    if any(_may_lack_axes(builder, term) for term in postorder(roots) if isinstance(term, Apply)):
+        return "an axis of size one would be one too many where a star stands for no axis"
     # Literal sizes could tell elements apart only through shapes, and those have been inferred to be equal.
     one_element = dict.fromkeys(symbols_of(roots).sizes, ())
     numbers = instantiate(builder, roots, one_element, "float64")
     why = _why_unequal(builder, rule, numbers, OrderedReals())
     return None if why is None or _why_unequal(builder, rule, numbers, Exponentials()) is None else why
+
+
+def _may_lack_axes(builder: Builder, term: Apply) -> bool:
+    """Whether an operand states an axis of size one where another has a star, which may stand for no axis at all."""
+    aligned = zip_longest(*(reversed(builder.type(argument).shape) for argument in term.args))
+    return any(1 in sizes and any(size is not None and is_star(size) for size in sizes) for sizes in aligned)
 
 
 def _why_unequal(builder: Builder, rule: Rule, numbers: Sequence[Term], reals: OrderedReals) -> str | None:

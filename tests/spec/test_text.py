@@ -47,6 +47,14 @@ def test_products_and_sums_of_sizes_read_back_in_attributes():
         ("Relu(x, y) = x where x[n], y[n]", r"expected 1 operands for Relu, found 2"),
         ("Relu(x; alpha=1) = x where x[n]", r"expected attributes that fit their operators"),
         ("Concat(x, x) = x where x[n]", r"expected attributes that fit their operators"),
+        ("Concat(x, x; axis=-1.0) = x where x[n]", r"expected a whole number, or a fraction as"),
+        ("ReduceSum(x; axes=()) = x where x[n]", r"expected different axes from the end for ReduceSum"),
+        ("ReduceSum(x; axes=(-2,)) = x where x[n, *k]", r"expected axes \[-2\] of a tensor for ReduceSum"),
+        (
+            'RNN(x, w, r, b, h; activation="Sigmoid")[1] = h'
+            " where x[t, c, i], w[1, n, i], r[1, n, n], b[1, 2*n], h[1, c, n]",
+            r"expected an activation of RNN among Tanh, Relu, found 'Sigmoid'",
+        ),
         ('Concat(x, x; axis="last") = x where x[n]', r"expected attributes that fit their operators"),
         ("Split(x; axis=-1, sizes=())[0] = x where x[n]", r"expected attributes that fit their operators"),
         ("x[0] = x where x[n]", r"expected attributes that fit their operators"),

@@ -109,6 +109,12 @@ def test_windows_that_may_lie_in_padding_alone_are_not_claimed(library, prover, 
     assert isinstance(examine(library, prover, unpadded), Proved)
 
 
+def test_nor_are_they_where_something_else_is_computed_of_them(library, prover, rule):
+    moved = "{0}(Relu(MaxPool(x; {1})); axes=(-1,)) = {0}(MaxPool(Relu(x); {1}); axes=(-1,)) where x[n, c, h, w]"
+    assert isinstance(examine(library, prover, rule(moved.format("ReduceSum", POOL))), Proved)
+    assert isinstance(examine(library, prover, rule(moved.format("ReduceSum", APART))), Unknown)
+
+
 def test_a_map_that_falls_somewhere_does_not_pass_a_pooling(library, rule):
     for name in ("Abs", "Neg", "HardSwish"):
         text = f"MaxPool({name}(x); {POOL}) = {name}(MaxPool(x; {POOL})) where x[n, c, h, w]"

@@ -42,6 +42,14 @@ def test_a_counterexample_shows_sizes_attributes_and_both_values(library):
     assert found.source_value in str(found) and found.target_value in str(found) and "modulo 2147483647" in str(found)
 
 
+def test_a_huge_number_beside_a_difference_does_not_hide_it(library):
+    text = "Concat(Sigmoid(x), {0}; axis=-1) = Concat(Tanh(x), {0}; axis=-1) where x[1, c]"
+    found = refute(
+        library.builder(), parse_rule(text.format("Expand(10000000000000; shape=(1, c))"), library.builder())
+    )
+    assert isinstance(found, Counterexample)
+
+
 def test_a_true_rule_survives_every_instance_and_the_answer_repeats(library):
     rule = parse_rule("Relu(Relu(x)) = Relu(x) where x[*a]", library.builder())
     assert refute(library.builder(), rule) == INSTANCES

@@ -151,6 +151,13 @@ def test_operands_change_places_where_that_is_declared_and_only_there():
     assert prove_scalars_commute(LIBRARY.operators["Div"]) is not None
 
 
+def test_an_axis_of_size_one_does_not_meet_a_star_that_may_stand_for_no_axis(prover):
+    text = "Min(x, Max(x, y)) = x where x[*b, n], y[{}n]"
+    assert prove_scalars(LIBRARY.builder(), rule(text.format(""))) is None
+    assert "one too many" in prove_scalars(LIBRARY.builder(), rule(text.format("1, ")))
+    assert isinstance(examine(LIBRARY, prover, rule(text.format("1, "))), Refuted)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import count, permutations, product
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.verify.index_functions.elements import (
@@ -19,12 +19,16 @@ from taso_opt.verify.index_functions.elements import (
     Lowered,
     Product,
     Reciprocal,
+    added,
     amount,
+    at,
     factor_at,
     lone,
     multiplied,
+    names_in_element,
     names_of,
     only_factor,
+    summed,
 )
 from taso_opt.verify.index_functions.greatest import taken_out
 from taso_opt.verify.index_functions.indices import names_in
@@ -52,7 +56,7 @@ def _canonical_products(one: Product) -> Iterator[Product]:
         taken = taken_out(factor) if isinstance(factor, Greatest) else None
         if taken is not None:
             others = Product(one.coefficient, bound, (*factors[:place], *factors[place + 1 :]))
-            for product in multiplied(Element((others,)), taken).products:
+            for product in multiplied(Element((others,)), _apart(taken, others)).products:
                 yield from _canonical_products(product)
             return
     bound, factors = _without_counts(bound, factors)
@@ -61,6 +65,23 @@ def _canonical_products(one: Product) -> Iterator[Product]:
     for form in repeated.products:
         kept = tuple((name, size) for name, size in bound if name in used)
         yield Product(form.coefficient, *_labelled(kept, _without_amounts(list(form.factors))))
+
+
+def _apart(element: Element, others: Product) -> Element:
+    """The element with names for its bound indices that nothing in a product that it is multiplied with has.
+
+    What is canonical calls them by their height alone, so that they may stand inside a factor of the other as well.
+    """
+    used = {name for name, _ in others.bound}.union(*map(names_of, others.factors), names_in_element(element))
+    fresh = (name for name in (f"~0.{number}" for number in count()) if name not in used)
+    apart = []
+    for one in element.products:
+        names = {name: next(fresh) for name, _ in one.bound}
+        inner = at(
+            Element((Product(one.coefficient, (), one.factors),)), {old: symbol(new) for old, new in names.items()}
+        )
+        apart.append(summed(inner, tuple((names[name], size) for name, size in one.bound)))
+    return added(*apart)
 
 
 def _sizes_of(bound: Bound, used: set[str]) -> Element:

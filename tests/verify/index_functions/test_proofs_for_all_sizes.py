@@ -268,3 +268,15 @@ def test_an_even_kernel_enlarged_on_one_side_has_to_be_padded_on_that_side():
     lower = tuple(pad + one for pad, one in zip(PADS, more[::-1], strict=True))
     assert isinstance(enlarged(PADS, more, upper), ProvedForAllSizes)
     assert isinstance(enlarged(PADS, more, lower), Unknown)
+
+
+def test_a_sum_that_leaves_a_greatest_element_does_not_bind_what_another_function_sums():
+    scale, window = "Sigmoid(ReduceSum(u; axes=(-1,)))", "kernel=(2, 2), strides=(1, 1), pads=(0, 0, 0, 0)"
+    pooled = f"MaxPool({{}}; {window}, dilations=(1, 1))"
+    source = f"Mul({scale}, {pooled.format('Add(x, ReduceSum(z; axes=(-1,)))')})"
+    target = f"Add(Mul({scale}, {pooled.format('x')}), {{}})"
+    where = "where x[b, c, h, w], u[3], z[3]"
+    true = target.format(f"Mul({scale}, ReduceSum(z; axes=(-1,)))")
+    false = target.format("ReduceSum(Mul(Sigmoid(Mul(u, 3)), z); axes=(-1,))")
+    assert isinstance(answer(f"{source} = {true} {where}"), ProvedForAllSizes)
+    assert isinstance(answer(f"{source} = {false} {where}"), Unknown)

@@ -1,0 +1,31 @@
+"""A rule that is true of two operands and false of three, for which it would be taken too, is not proved."""
+
+import pytest
+
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.examine import OF_TWO_ALONE, examine
+from taso_opt.verify.lifted import misleads
+from taso_opt.verify.verdict import Proved, Unknown
+
+JOINED = "ReduceMean(Concat(x, y; axis=-1); axes=(-1,)) = ReduceMean(Pad(Add(x, y); pads=(0, {})); axes=(-1,)) where "
+
+
+@pytest.mark.parametrize("text", [JOINED.format(1) + "x[*b, 1], y[*b, 1]", JOINED.format("n") + "x[*b, n], y[*b, n]"])
+def test_numbers_and_sizes_in_attributes_may_stand_for_the_number_of_operands(library, prover, text):
+    rule = parse_rule(text, library.builder())
+    assert misleads(library.builder(), rule)
+    assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Concat(MatMul(x, y), MatMul(x, z); axis=-1) = MatMul(x, Concat(y, z; axis=-1))"
+        " where x[m, k], y[k, n], z[k, p]",
+        "Relu(Relu(x)) = Relu(x) where x[*b]",
+    ],
+)
+def test_what_holds_for_any_number_or_is_about_one_operand_is_proved(library, prover, text):
+    rule = parse_rule(text, library.builder())
+    assert not misleads(library.builder(), rule)
+    assert isinstance(examine(library, prover, rule), Proved)
