@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from taso_opt.core.scratch import scratch_file
 from taso_opt.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ def _check_writable(output: Path) -> None:
 
 def _write(output: Path, text: str) -> None:
     """Replace the file at once, so that nobody reads half of it."""
-    draft = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(output)
+        with scratch_file(output.parent) as (draft, stream):
+            stream.write(text.encode())
+            stream.flush()
+            draft.replace(output)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise InvalidInputError(f"expected a file that can be written for --output, found {output}: {error}") from error
 
 

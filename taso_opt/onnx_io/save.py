@@ -5,8 +5,8 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-from collections.abc import Container, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,26 +60,24 @@ def save_atomically(
     _check_no_data(out, locations, original)
     moved = _tensors_to_move(proto, out, original, inline_limit)
     if not moved:
-        with _replacing(out, durable) as stream:
+        with _replacing(out, durable=durable) as (stream,):
             _write(proto, original, stream)
         return
     result = ModelProto()
     result.CopyFrom(proto)
     data = _data_path(out, locations, original, force)
-    # The model takes its place right behind its data, and neither before both are written in full.
-    with _replacing(out, durable) as stream, _replacing(data, durable) as data_stream:
+    with _replacing(data, out, durable=durable) as (data_stream, stream):
         for at, tensor in enumerate(all_tensors(result)):
             if at in moved:
                 _move(tensor, data_stream, original, data.name)
         _write(result, original, stream)
-        out.unlink(missing_ok=True)
 
 
 def save_copy(made: Path, out: Path, *, original: Path, source: ModelProto, force: bool = False) -> None:
     """Copy a file of a model that needs no other to `out`, with the care and the errors of `save_atomically`."""
     check_output(out, original, force)
     _check_no_data(out, _locations(source), original)
-    with _replacing(out) as stream:
+    with _replacing(out) as (stream,):
         _copy_file(made, stream)
 
 
@@ -96,10 +94,9 @@ def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool 
         save_atomically(proto, out, original=original, force=force)
         return
     for source, target in _copies(original, proto, out, force):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _replacing(target) as stream:
+        with _replacing(target) as (stream,):
             _copy_file(source, stream)
-    with _replacing(out) as stream:
+    with _replacing(out) as (stream,):
         _copy_file(original, stream)
 
 
@@ -163,6 +160,9 @@ def _copies(original: Path, proto: ModelProto, out: Path, force: bool) -> list[t
     for _, target in copies:
         if target.exists() and not force:
             raise UsageError(f"expected no file at {target}, found one (--force replaces it)")
+        blocked = next((folder for folder in target.parents if folder.exists() and not folder.is_dir()), None)
+        if blocked is not None:
+            raise UsageError(f"expected a folder for the data of the model, found a file: {blocked}")
     return copies
 
 
@@ -268,14 +268,26 @@ def _of_readable_size() -> Iterator[None]:
 
 
 @contextmanager
-def _replacing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends without an error, and leaves no trace otherwise."""
+def _replacing(*paths: Path, durable: bool = True) -> Iterator[Sequence[BinaryIO]]:
+    """Files that take the places of `paths` when the block ends without an error, and leave no trace otherwise.
+
+    None takes its place before all are written in full, and the last one, which needs the others, is there only with
+    these: a previous one goes right before.
+    """
+    *others, last = paths
     try:
-        with scratch_file(path.parent) as (temporary, stream):
-            yield stream
-            stream.flush()
-            if durable:
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
+        with ExitStack() as stack:
+            for path in paths:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            files = [stack.enter_context(scratch_file(path.parent)) for path in paths]
+            yield [stream for _, stream in files]
+            for _, stream in files:
+                stream.flush()
+                if durable:
+                    os.fsync(stream.fileno())
+            if others:
+                last.unlink(missing_ok=True)
+            for (temporary, _), path in zip(files, paths, strict=True):
+                os.replace(temporary, path)
     except OSError as error:
-        raise UsageError(f"expected to write {path}, found: {error.strerror or error}") from error
+        raise UsageError(f"expected to write {last}, found: {error.strerror or error}") from error

@@ -121,6 +121,35 @@ def test_a_failure_while_writing_leaves_no_output_and_no_trace(save, tmp_path, m
     assert os.listdir(tmp_path) == ["model.onnx"]
 
 
+def test_a_failure_while_writing_keeps_a_model_that_was_there_and_its_data(external, tmp_path, monkeypatch):
+    out, model = tmp_path / "out.onnx", without_the_last_relu(external)
+    save_atomically(model, out, original=external.path)
+
+    def fail(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("taso_opt.onnx_io.save.os.fsync", fail)
+    with pytest.raises(UsageError, match=rf"expected to write {out}, found: No space left on device"):
+        save_atomically(model, out, original=external.path, force=True)
+    assert sorted(os.listdir(tmp_path)) == ["in", "out.onnx", "out.onnx.data"]
+    assert np.array_equal(outputs_of(out), EXPECTED)
+
+
+def test_a_file_where_a_folder_for_the_data_is_needed_is_refused_beforehand(save, tmp_path):
+    model = onnx.load(save(TEXT, {"v": (3, 4), "w": (4, 4)}))
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    original = tmp_path / "in" / "model.onnx"
+    onnx.save(model, original, save_as_external_data=True, location="sub/w.bin", size_threshold=0)
+    (tmp_path / "sub").write_text("a file")
+    proto = onnx.load(original, load_external_data=False)
+    for force in (False, True):
+        with pytest.raises(
+            UsageError, match=rf"expected a folder for the data of the model, found a file: {tmp_path}/sub"
+        ):
+            check_data(tmp_path / "out.onnx", proto, original, force)
+    assert not (tmp_path / "out.onnx").exists()
+
+
 def test_in_the_same_folder_external_weights_keep_their_references(external):
     out = external.path.with_name("out.onnx")
     save_atomically(without_the_last_relu(external), out, original=external.path)
