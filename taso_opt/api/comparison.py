@@ -19,6 +19,7 @@ from taso_opt.onnx_io import (
     needs_libraries,
     read_model,
     save_atomically,
+    seeded,
 )
 from taso_opt.report.record import Comparison
 from taso_opt.runtime import (
@@ -56,13 +57,13 @@ def compare_files(
         kind = telling_kind(process, reference, samples, run)
         feeds = sample_feeds(reference.inputs, samples, chosen.seed, kind=kind)
         timing = timing_feeds(reference.inputs, samples, chosen.seed)
-        paths, why = (reference.path, other.path), ""
-        if needs_libraries(reference.proto):
-            why = obstacle(reference, process, run)
+        why = obstacle(reference, process, run) if needs_libraries(reference.proto) else ""
         if why:
             cut, paths = _cut_apart(reference, other, why, folder)
             feeds = sample_feeds(cut.inputs, cut.feeds(samples), chosen.seed)
             timing = timing_feeds(cut.inputs, cut.feeds(samples), chosen.seed)
+        else:
+            paths = _seeded(reference, folder / "first.onnx"), _seeded(other, folder / "second.onnx")
         tell("comparing outputs")
         found = agreement(process, *paths, feeds, run, computes_in_singles(reference.proto))
         if found.failure:
@@ -76,6 +77,15 @@ def compare_files(
     told = (*((f"{BY_PARTS}: {why}",) if why else ()), *assumption(reference, chosen.dims, samples), *remark(kind))
     answer = _answer(str(first), str(second), replace(found, warnings=(*told, *found.warnings)), latency, contestant)
     return replace(answer, timed_by=info.timed_by)
+
+
+def _seeded(model: Model, file: Path) -> Path:
+    """A file of the model in which every random operator has a seed, by its place among them; its own if all have."""
+    proto = seeded(model.proto)
+    if proto is None:
+        return model.path
+    save_atomically(proto, file, original=model.path, durable=False)
+    return file
 
 
 def _cut_apart(first: Model, second: Model, why: str, folder: Path) -> tuple[Cutout, tuple[Path, Path]]:

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import OptimizeSettings, optimize_file, room
+from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file, room
 from taso_opt.api.room import require_room
 from taso_opt.api.session import obstacle, require_running
 from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError, UnsupportedError
@@ -115,6 +115,14 @@ def test_numbers_drawn_without_a_seed_are_compared_under_equal_seeds_and_stay_un
     written = onnx.load(path.with_name("model.opt.onnx"))
     (random,) = [node for node in written.graph.node if node.op_type == "RandomNormalLike"]
     assert not random.attribute
+
+
+def test_files_whose_random_operators_stand_elsewhere_are_compared_under_equal_seeds_too(save, tmp_path):
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[4,64] x) => (float[4,64] y)
+        {{ {} n = RandomNormalLike(h)  y = Add(h, n) }}"""
+    other = save(text.format("k = Neg(x)  m = Neg(k)  h = Relu(m)")).rename(tmp_path / "other.onnx")
+    first = save(text.format("h = Relu(x)"))
+    assert compare_files(first, other, CompareSettings(rounds=3)).agrees
 
 
 def test_a_constant_output_is_named_in_the_record(save, process):
