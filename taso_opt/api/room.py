@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taso_opt.api.job import Job
-from taso_opt.api.memory import free_memory
+from taso_opt.core.memory import free_memory
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io import weight_bytes
 

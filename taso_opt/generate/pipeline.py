@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from hashlib import blake2b
 from operator import add
 from typing import Any, TypeVar
 
+from taso_opt.core.memory import all_memory
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.bounded import discover_bounded
@@ -148,10 +148,10 @@ def jobs_of(settings: GenerateSettings) -> int:
 
 
 def memory_of(settings: GenerateSettings) -> int:
-    """How many bytes all processes may use together: four fifths of what the machine has unless told otherwise."""
+    """How many bytes all processes may use together: four fifths of what there is unless told otherwise."""
     if settings.max_memory is not None:
         return settings.max_memory
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5
+    return all_memory() * 4 // 5
 
 
 def memory_share(settings: GenerateSettings) -> int:

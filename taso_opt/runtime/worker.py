@@ -13,6 +13,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from taso_opt.core.memory import all_memory
 from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
 from taso_opt.runtime.installed import INSTALL_COMMAND
 from taso_opt.runtime.requests import (
@@ -35,7 +36,7 @@ from taso_opt.runtime.requests import (
 
 PARENT_CHECK_S = 0.5
 MEMORY_SHARE = 0.9
-"""Of the machine's memory: what the child may take for data, mapped files not counted."""
+"""Of the memory of the machine or the container: what the child may take for data, mapped files not counted."""
 
 PR_SET_PDEATHSIG = 1
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -149,7 +150,7 @@ def _of_glibc(name: str) -> Callable[..., int] | None:
 def _bound_memory() -> None:
     """Let a model that wants all memory fail here, before the system ends some other process."""
     if sys.platform == "linux":
-        most = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        most = int(MEMORY_SHARE * all_memory())
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         if hard == resource.RLIM_INFINITY or most < hard:
             resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

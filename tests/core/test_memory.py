@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from taso_opt.api import memory
+from taso_opt.core import memory
 
 GB = 1 << 30
 FIRST = {"memory.limit_in_bytes": 4 * GB, "memory.usage_in_bytes": 3 * GB}
@@ -19,7 +19,7 @@ def machine(tmp_path, monkeypatch):
         (tmp_path / "own").write_text(own)
         monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
         monkeypatch.setattr(memory, "CONTROL_GROUPS", tmp_path / "groups")
-        monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=8 * GB))
+        monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=8 * GB, total=10 * GB))
         for place, files in groups.items():
             folder = tmp_path / "groups" / place
             folder.mkdir(parents=True)
@@ -31,7 +31,7 @@ def machine(tmp_path, monkeypatch):
 
 def test_without_control_groups_it_is_what_the_machine_has(machine, tmp_path, monkeypatch):
     machine("", {})
-    assert memory.free_memory() == 8 * GB
+    assert (memory.free_memory(), memory.all_memory()) == (8 * GB, 10 * GB)
     monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "none")
     assert memory.free_memory() == 8 * GB
 
@@ -47,14 +47,14 @@ def test_without_control_groups_it_is_what_the_machine_has(machine, tmp_path, mo
 )
 def test_a_limit_of_the_own_group_or_of_one_around_it_counts(machine, own, place, files):
     machine(own, {place: {**files, "memory.stat": "anon 5"}})
-    assert memory.free_memory() == GB
+    assert (memory.free_memory(), memory.all_memory()) == (GB, 4 * GB)
 
 
 @pytest.mark.parametrize(("files", "prefix", "own"), [(FIRST, "total_", "1:memory:/\n"), (SECOND, "", "0::/\n")])
 def test_what_is_kept_of_files_is_free(machine, files, prefix, own):
     stat = f"{prefix}active_file {GB}\n{prefix}inactive_file {GB // 2}"
     machine(own, {"memory" if prefix else ".": {**files, "memory.stat": stat}})
-    assert memory.free_memory() == 2.5 * GB
+    assert (memory.free_memory(), memory.all_memory()) == (2.5 * GB, 4 * GB)
 
 
 @pytest.mark.parametrize(
