@@ -202,8 +202,18 @@ class _Workplace:
         with zipfile.ZipFile(path, "w") as archive:
             for name, array in inputs.items():  # names that numpy.savez has parameters of are names too
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                    np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
+                    np.lib.format.write_array(stream, _plain(name, array), allow_pickle=False)
         return path
+
+
+def _plain(name: str, array: object) -> Array:
+    """An array that a file can hold; what runtimes take as text in Python's objects is text."""
+    found = np.asarray(array)
+    if found.dtype != object:
+        return found
+    if not all(isinstance(value, str) for value in found.flat):
+        raise UsageError(f"expected numbers or text for input {name!r}, found other objects")
+    return found.astype(np.str_)
 
 
 def _class(name: FpClass | str) -> FpClass:

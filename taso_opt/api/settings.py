@@ -110,7 +110,8 @@ def require_sound(settings: OptimizeSettings | CompareSettings) -> None:
         if value is not None and not (isinstance(value, int | float) and least <= value <= most):
             limits = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
             raise UsageError(f"expected {name} {limits}, found {value!r}")
+    several = isinstance(settings, OptimizeSettings)
     for name, sizes in settings.dims.items():
-        numbers = [sizes] if isinstance(sizes, int) else list(sizes) if isinstance(sizes, Sequence) else []
+        numbers = list(sizes) if several and isinstance(sizes, Sequence) else [sizes]
         if not numbers or not all(isinstance(size, int) and size > 0 for size in numbers):
             raise UsageError(f"expected positive whole numbers for dim {name!r}, found {sizes!r}")

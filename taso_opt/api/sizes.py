@@ -149,7 +149,7 @@ def _input_symbols(model: Model, names: Container[str] | None = None) -> list[st
 
 def _as_given(symbol: str) -> str:
     """The name of a symbol as `--dim` takes it."""
-    return symbol.strip("'")
+    return symbol[1:-1] if symbol.startswith("'") else symbol
 
 
 def _shapes(samples: Sequence[Sample]) -> dict[str, tuple[int, ...]]:

@@ -49,13 +49,18 @@ def find_configuration(folder: Path) -> Configuration | None:
 
 def defaults(found: Configuration, commands: Commands) -> dict[str, Any]:
     """The defaults as click takes them, by command and parameter; UsageError for a key that nothing has."""
-    shared = {key: value for key, value in found.table.items() if key not in commands}
     every = {name for command in commands.values() for name in option_names(command)}
+    # A name such as `rules` is that of a command, whose options stand in a table, and of an option.
+    shared = {
+        key: value
+        for key, value in found.table.items()
+        if key not in commands or (key in every and not isinstance(value, Mapping))
+    }
     for key in shared:
         _require(key, every | set(commands), f"an option or a command in {found.path}")
     made: dict[str, Any] = {}
     for name, command in commands.items():
-        own = found.table.get(name, {})
+        own = {} if name in shared else found.table.get(name, {})
         if not isinstance(own, Mapping):
             raise UsageError(f"expected a table {name} in {found.path}, found {own!r}")
         names = set(option_names(command))

@@ -8,7 +8,7 @@ from pathlib import Path
 from onnx import GraphProto, ModelProto, TensorProto
 
 from taso_opt.onnx_io.external import is_external, tensor_array
-from taso_opt.onnx_io.scopes import graphs_of
+from taso_opt.onnx_io.scopes import STANDARD, graphs_of
 
 NUMBERS = frozenset({TensorProto.BOOL, TensorProto.DOUBLE, TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64})
 COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
@@ -24,7 +24,9 @@ def deciding_values(proto: ModelProto) -> list[tuple[str, float]]:
     found: dict[tuple[str, float], None] = {}
     for graph in graphs_of(proto.graph):
         for node in graph.node:
-            if node.op_type == "If" and node.input[0] in inputs:
+            if node.domain not in STANDARD:
+                continue
+            if node.op_type == "If" and node.input and node.input[0] in inputs:
                 found[node.input[0], 0.0] = found[node.input[0], 1.0] = None
             if node.op_type in COMPARISONS and len(node.input) == 2:
                 for name, other in (node.input, reversed(node.input)):

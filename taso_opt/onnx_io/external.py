@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path, PurePosixPath
@@ -124,7 +125,7 @@ def data_file(model: Path, location: str) -> Path:
     Of a model that is a link, data that is one too may lie where the model really does, as in the Hugging Face cache.
     """
     path, quoted = PurePosixPath(location.replace("\\", "/")), repr(location[:LONGEST_QUOTE])
-    if path.is_absolute() or ".." in path.parts or "\0" in location or ":" in location:
+    if path.is_absolute() or ".." in path.parts or "\0" in location or re.match("[A-Za-z]:/", str(path)):
         raise InvalidInputError(f"expected external data within the model's folder, found the location {quoted}")
     found = model.parent / path
     if not _is_file(found):

@@ -44,6 +44,9 @@ ROUNDED_OFTEN = frozenset({"ReduceProd"})
 LARGEST = float(1 << 24)
 """Up to this every whole number is a float."""
 
+SHAPE_AT = {"ConstantOfShape": 0, "Expand": 1}
+"""The operators of which an operand states how large the result is, and which one."""
+
 NO_NUMBER = -1
 """Stands in a shape for a size that is no number."""
 
@@ -76,7 +79,7 @@ def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -
     Quotients of negative numbers and by zero are left out, where runtimes may differ.
     """
     operands = [value for value in values if value is not None and _is_followed(value)]
-    if node.op_type not in ARITHMETIC or len(operands) < len(values):
+    if node.op_type not in ARITHMETIC or len(operands) < len(values) or not stays_small(node, operands):
         return None
     if node.op_type in ROUNDED_OFTEN and not all(map(_is_whole, operands)):
         return None
@@ -88,6 +91,14 @@ def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -
         log.info("a size is not followed: %s", error)
         return None
     return found if _is_followed(found) else None
+
+
+def stays_small(node: NodeProto, operands: Sequence[Array]) -> bool:
+    """Whether the result of a node is about as small as its operands, as far as these say it."""
+    at = SHAPE_AT.get(node.op_type)
+    if at is None or at >= len(operands):
+        return True
+    return prod(max(1, int(size)) for size in operands[at].reshape(-1)) <= MOST_ELEMENTS
 
 
 def evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import zip_longest
 
-from onnx import ModelProto, NodeProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from taso_opt.core.dims import Dim, Size, divide, product, substitute, total
 from taso_opt.core.types import TensorType
@@ -59,7 +59,8 @@ class _OpenSizes:
         self._graph, self._found, self._stated = bare.graph, types, stated
         self._functions = {function.name for function in bare.functions}
         self._sizes = SizeValues(opset_of(bare))
-        self._values: dict[str, Array] = {one.name: numpy_helper.to_array(one) for one in bare.graph.initializer}
+        numbers = [one for one in bare.graph.initializer if one.data_type != TensorProto.STRING]
+        self._values: dict[str, Array] = {one.name: numpy_helper.to_array(one) for one in numbers}
         constants = {name: TensorType(str(value.dtype), value.shape) for name, value in self._values.items()}
         self._types = constants | types
         self._meaning: dict[str, Dim] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import NodeProto
 
 from taso_opt.core.dims import Dim, Size
-from taso_opt.onnx_io.known_sizes import MOST_ELEMENTS, computed_size, evaluated
+from taso_opt.onnx_io.known_sizes import MOST_ELEMENTS, computed_size, evaluated, stays_small
 from taso_opt.spec.operator import Array
 
 FAR = 2**31 - 1
@@ -59,6 +59,8 @@ class SizeValues:
             return None
         with_tokens = {at for at, value in enumerate(operands) if self._has_tokens(value)}
         if node.op_type in MOVING and with_tokens <= MOVING[node.op_type]:
+            if not stays_small(node, operands):
+                return None
             found = evaluated(node, operands, self._opset)
             return found if found.dtype.kind in "ib" else None
         if node.op_type in COMBINING:

@@ -72,7 +72,7 @@ def large_constant(node: NodeProto) -> TensorProto | None:
 def _constant(node: NodeProto) -> TensorProto | None:
     if node.op_type != "Constant" or node.domain not in STANDARD or len(node.output) != 1:
         return None
-    return next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
+    return next((one.t for one in node.attribute if one.name == "value" and one.HasField("t")), None)
 
 
 def _value_info(name: str, tensor: TensorProto) -> ValueInfoProto:

@@ -84,8 +84,15 @@ def _checked(path: Path, arrays: Sample, inputs: Sequence[ModelInput]) -> Sample
         if not isinstance(array, np.ndarray) or name not in known:
             names = ", ".join(known) or "none"
             raise InvalidInputError(f"expected names of inputs ({names}) in {path}, found {name!r}")
+    found = {name: array.astype(_dtype(array), copy=False) for name, array in arrays.items()}
+    for name, array in found.items():
         _check_sample(path, known[name], array)
-    return {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in arrays.items()}
+    return found
+
+
+def _dtype(array: Array) -> np.dtype[np.generic]:
+    """How runtimes take an array: numbers in the order of bytes of the machine, text as objects of Python."""
+    return np.dtype(object) if array.dtype.kind == "U" else array.dtype.newbyteorder("=")
 
 
 def _check_sample(path: Path, wanted: ModelInput, array: Array) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 from rich.console import Console
 
 import taso_opt
@@ -173,6 +173,19 @@ def test_samples_of_inputs_with_names_that_numpy_uses_itself_are_taken(chain):
     for node in named.graph.node:
         node.input[:] = ["file" if name == "x" else name for name in node.input]
     assert taso_opt.compare(named, named, inputs={"file": np.ones((64, 512), np.float32)}, rounds=3).agrees
+
+
+def test_samples_may_be_text_as_runtimes_take_it(tmp_path):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (string[2] s) => (string[2] y) { y = Identity(s) }'
+    model = parser.parse_model(text)
+    assert taso_opt.compare(model, model, inputs={"s": np.array(["a", "bü"], object)}, rounds=3).agrees
+    with pytest.raises(UsageError, match="expected numbers or text for input 's', found other objects"):
+        taso_opt.compare(model, model, inputs={"s": np.array(["a", None], object)}, rounds=3)
+
+
+def test_models_are_compared_at_one_size_of_each_dim(chain):
+    with pytest.raises(UsageError, match=r"expected positive whole numbers for dim 'n', found \[1, 2\]"):
+        taso_opt.compare(chain, chain, dims={"n": [1, 2]})
 
 
 def test_a_node_is_explained(chain):

@@ -187,6 +187,16 @@ def test_a_model_that_runs_at_the_assumed_sizes_is_left_at_these(path, process):
     assert at_sizes_that_run(model, {}, samples, process, RunSettings()) is model
 
 
+def test_a_size_whose_name_is_in_quotes_is_told_as_it_is_given(tmp_path):
+    proto = parser.parse_model(TEXT)
+    for value in proto.graph.input:
+        value.type.tensor_type.shape.dim[0].dim_param = "'rows'"
+    proto.graph.initializer.append(numpy_helper.from_array(np.ones((256, 256), np.float32), "w"))
+    (tmp_path / "quoted.onnx").write_bytes(proto.SerializeToString())
+    model, _ = read_with_samples(tmp_path / "quoted.onnx", {"'rows'": 3}, None)
+    assert sizes_of(model) == {"'rows'": 3}
+
+
 def test_sizes_of_samples_stay(choosy, process, tmp_path):
     np.savez(tmp_path / "inputs.npz", x=np.ones((2, 128), np.float32))
     model, samples = read_with_samples(choosy, {}, tmp_path / "inputs.npz")

@@ -72,6 +72,11 @@ def test_paths_are_taken_from_the_folder_of_the_file(settings, monkeypatch, tmp_
     assert settings("--rules", "here.jsonl").rules == Path("here.jsonl")
 
 
+def test_an_option_with_the_name_of_a_command_holds_for_all_commands_too(settings, tmp_path):
+    Path("tasoopt.toml").write_text("rules = 'own.jsonl'\n[optimize]\nthreads = 2\n")
+    assert (settings().rules, settings().threads) == (tmp_path / "own.jsonl", 2)
+
+
 def test_an_option_that_may_be_repeated_takes_one_value_or_a_list(settings, tmp_path, capsys):
     Path("tasoopt.toml").write_text("[optimize]\nreport = 'a.html'\ndim = ['n=2', 'm=3']\n")
     assert settings().dims == {"n": (2,), "m": (3,)}

@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from taso_opt.core.dims import symbol
@@ -12,7 +12,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model, write_model
-from taso_opt.onnx_io.known_sizes import NO_NUMBER, asked_size, computed_size
+from taso_opt.onnx_io.known_sizes import NO_NUMBER, asked_size, computed_size, stays_small
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.spec import load_specs
 
@@ -131,6 +131,21 @@ def test_arithmetic_on_whole_numbers_is_evaluated(text, operands, value):
     (node,) = parser.parse_graph(f"g ({inputs}) => (int64[m] y) {{ {text} }}").node
     found = computed_size(node, [np.array(operand) for operand in operands], 17)
     assert (None if found is None else found.tolist()) == value
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "small"),
+    [
+        ("ConstantOfShape", ([4, 16],), True),
+        ("ConstantOfShape", ([60000, 60000],), False),
+        ("Expand", ([1], [60000, 60000]), False),
+        ("Expand", ([1],), True),  # not valid, which is found elsewhere
+        ("Gather", ([60000, 60000], [0]), True),
+    ],
+)
+def test_what_grows_to_the_size_of_an_image_is_not_computed(operator, operands, small):
+    node = helper.make_node(operator, ["a", "b"][: len(operands)], ["y"])
+    assert stays_small(node, [np.array(operand) for operand in operands]) == small
 
 
 @pytest.mark.parametrize(

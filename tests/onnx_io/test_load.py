@@ -130,6 +130,19 @@ def test_a_tensor_of_no_known_element_type_is_refused(save):
     assert refusal(save(model)) == "expected an element type in tensor 'w', found 99"
 
 
+def test_strings_that_are_no_text_do_not_hinder_sizes_that_hang_on_values(save, library):
+    model = parser.parse_model(HEAD + "g (float[n] x) => (float[m] y) { c = Compress(x, k)  y = Relu(c) }")
+    model.graph.initializer.append(numpy_helper.from_array(np.array([True, False]), "k"))
+    model.graph.initializer.append(TensorProto(name="s", data_type=TensorProto.STRING, dims=[1], string_data=[b"\xff"]))
+    assert read_model(save(model), library).graph.outputs
+
+
+def test_a_constant_whose_value_is_no_tensor_is_refused(save):
+    model = parser.parse_model(HEAD + "g (float[2] x) => (float[2] y) { k = Constant()  y = Add(x, k) }")
+    model.graph.node[0].attribute.add(name="value", type=onnx.AttributeProto.INT, i=3)
+    assert "expected a valid ONNX model" in refusal(save(model))
+
+
 def test_a_tensor_in_segments_is_refused(save):
     model = parser.parse_model(RELU.replace("Relu(x)", "Add(x, w)"))
     model.graph.initializer.append(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], raw_data=bytes(8)))
@@ -200,6 +213,11 @@ def test_missing_or_short_external_data_is_refused(save, tmp_path, offset):
     assert f"expected the external data of the model, found no file 'w.bin' in {tmp_path}" in refusal(path)
     (tmp_path / "w.bin").write_bytes(b"1234567")
     assert refusal(path) == f"expected {8 + int(offset or 0)} bytes of external data in 'w.bin', found 7"
+
+
+def test_external_data_may_have_a_colon_in_its_name(save, library, tmp_path):
+    (tmp_path / "a:b.bin").write_bytes(np.array([1, 2], np.float32).tobytes())
+    assert read_model(save(external("a:b.bin")), library).constant("w").tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("location", ["/etc/hostname", "../w.bin", "a/../../w.bin", "C:\\w.bin", "..\\w.bin"])

@@ -241,3 +241,9 @@ def test_values_that_decide_are_found_in_bodies_and_on_both_sides():
     )
     proto.graph.initializer.append(numpy_helper.from_array(np.array(16000), "n"))
     assert sorted(deciding_values(proto)) == [("go", 0.0), ("go", 1.0), ("k", 9.0), ("k", 16000.0)]
+
+
+def test_an_operator_of_somebodys_own_decides_nothing_whatever_its_name():
+    proto = model("y = my.If()  z = my.Equal(k, n)", "int64 k")
+    proto.graph.initializer.append(numpy_helper.from_array(np.array(3), "n"))
+    assert deciding_values(proto) == []
