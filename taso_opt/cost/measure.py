@@ -40,8 +40,10 @@ from taso_opt.cost.work import (
     BYTES_A_SECOND,
     MULTIPLICATIONS_A_SECOND,
     awaited,
+    constant_bytes,
     is_compute_bound,
     kernel_bytes,
+    result_bytes,
     type_bytes,
     unit_bytes,
     unit_work,
@@ -276,7 +278,7 @@ class Measurer:
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
-        constants = sum(type_bytes(builder.type(one)) for one in operands(unit) if finder.is_constant(one))
+        constants = constant_bytes(unit, builder, finder)
         ports = _ports(unit, builder)
         part = FUSED if self._shows_parts and has_seed(unit.members) and not unit.is_given else WHOLE
         waits = weights > NEAREST_CACHE
@@ -349,7 +351,7 @@ def _in_a_row(unit: Unit, builder: Builder) -> int:
     sums = (member for member in unit.members if isinstance(member, Apply) and member.operator == "Add")
     if not unit.has_convolution or not any(operand in unit.inputs for one in sums for operand in one.args):
         return 1
-    moving_s = sum(type_bytes(builder.type(root)) for root in unit.roots) / BYTES_A_SECOND
+    moving_s = result_bytes(unit, builder) / BYTES_A_SECOND
     return min(MOST_COPIES, ceil(MOST_COPIES * moving_s * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder)))
 
 

@@ -73,7 +73,7 @@ class CostModel:
         self._work: dict[str, int] = {}
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
-        self._awaited: dict[tuple[Term, ...], list[Read]] = {}
+        self._awaited: dict[tuple[tuple[Term, ...], frozenset[Term]], list[Read]] = {}
         self._read_times: ReadTimes | None = None
         self._fresh: set[str] = set()
         self._shelf = Shelf(table, self.place)
@@ -140,14 +140,14 @@ class CostModel:
     def _form(self, unit: Unit) -> str:
         return self._forms.get(unit.key, "")
 
-    def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
-        """The cost of the same in seconds; measures what is missing in one batch.
+    def cost(self, outputs: Sequence[Term]) -> float:
+        """The cost of a whole graph in seconds; measures what is missing in one batch.
 
-        That of a whole graph counts in which order its kernels read their weights (see `reuse`).
+        It counts in which order the kernels read their weights (see `reuse`).
         """
-        kernels = self._measured(outputs, boundary)
+        kernels = self._measured(outputs)
         alone = sum(self._known[unit.key] for unit in kernels)
-        reading = [] if boundary else [unit for unit in kernels if self._reads(unit)]
+        reading = [unit for unit in kernels if self._reads(unit)]
         reads = [read for unit in reading for read in self._reads(unit)]
         if not reads:
             return alone
@@ -158,10 +158,11 @@ class CostModel:
         return alone + excess_seconds(readings, (READ_DISTANCES[0], READ_DISTANCES[-1]), self._times_of_reads)
 
     def _reads(self, unit: Unit) -> list[Read]:
-        known = self._awaited.get(unit.roots)
+        place = unit.roots, unit.members  # what a root is executed with is not the same in every graph
+        known = self._awaited.get(place)
         if known is None:
             reads = awaited(unit, self._builder, self.finder)
-            known = self._awaited[unit.roots] = [read for read in reads if read.size > NEAREST_CACHE]
+            known = self._awaited[place] = [read for read in reads if read.size > NEAREST_CACHE]
         return known
 
     def _reach(self, unit: Unit) -> int:
@@ -170,7 +171,7 @@ class CostModel:
         return size * self._measurer.surroundings.copies(size)
 
     def _times_of_reads(self) -> ReadTimes:
-        """The seconds that reading weights takes by distance, measured once per device."""
+        """The seconds that reading weights takes by distance, measured once per device; the same where that fails."""
         if self._read_times is None:
             known = self._table.load(self._measurer.machine)
             if any(read_key(distance) not in known for distance in READ_DISTANCES):
@@ -178,10 +179,12 @@ class CostModel:
                 started = time.monotonic()
                 self._find_pace()
                 entries = self._measurer.measure_reads(self._builder, self._opset)
-                self._table.store(entries)
+                self._store_finite(entries)
                 self.measuring_s += time.monotonic() - started
                 known = {entry.unit: entry.seconds for entry in entries}
-            self._read_times = ReadTimes(tuple((one, known[read_key(one)] / READ_BYTES) for one in READ_DISTANCES))
+            times = ((distance, known[read_key(distance)] / READ_BYTES) for distance in READ_DISTANCES)
+            points = tuple((distance, seconds) for distance, seconds in times if math.isfinite(seconds))
+            self._read_times = ReadTimes(points or ((READ_DISTANCES[0], 1.0),))
         return self._read_times
 
     def settle(self, outputs: Sequence[Term]) -> None:
@@ -193,12 +196,11 @@ class CostModel:
             if math.isinf(self._known[unit.key]):
                 self._known[unit.key] = rough_seconds(unit, self._builder)
 
-    def _measured(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> Sequence[Unit]:
+    def _measured(self, outputs: Sequence[Term]) -> Sequence[Unit]:
         """The kernels of a graph, all of known cost."""
-        units = self.units(outputs, boundary)
+        units = self.units(outputs)
         self.learn(units)
-        around = NOTHING if boundary else Around.of_model(outputs)
-        kernels = self.kernels(outputs, boundary, around, units)
+        kernels = self.kernels(outputs, (), Around.of_model(outputs), units)
         self.prepare(kernels)
         return kernels
 
@@ -258,10 +260,14 @@ class CostModel:
         reference_s = self._measurer.reference_s or self._table.load(self._measurer.machine).get(CANARY)
         if reference_s is None:
             entry = self._measurer.measure_canary(self._builder)
-            self._table.store([entry])
+            self._store_finite([entry])
             reference_s = entry.seconds
         self._measurer.reference_s = reference_s
         return reference_s
+
+    def _store_finite(self, entries: Iterable[CostEntry]) -> None:
+        """Keep what was measured of the machine; what failed is measured again by the next one who asks."""
+        self._table.store([entry for entry in entries if math.isfinite(entry.seconds)])
 
     def _remember(self, costs: Iterable[tuple[str, float]]) -> None:
         for key, seconds in costs:

@@ -18,17 +18,6 @@ def unit_flops(unit: Unit, builder: Builder) -> float:
     return float(sum(term_flops(member, builder) for member in unit.members if isinstance(member, Apply)))
 
 
-def result_bytes(unit: Unit, builder: Builder) -> float:
-    """Bytes of what a unit gives; what stays inside it is never stored."""
-    return float(sum(type_bytes(kind) for root in unit.roots for kind in builder.types(root)))
-
-
-def unit_weight_bytes(unit: Unit, builder: Builder, finder: UnitFinder) -> float:
-    """Bytes of the weights that a unit reads."""
-    operands = {operand for member in unit.members for operand in member.children} - unit.members
-    return float(sum(type_bytes(builder.type(operand)) for operand in operands if finder.is_constant(operand)))
-
-
 def weight_bytes(outputs: Sequence[Term], builder: Builder, is_constant: Callable[[Term], bool]) -> float:
     """Bytes of all weights that a graph needs after its constants are folded, each counted once."""
     found: dict[Term, None] = {output: None for output in outputs if is_constant(output)}
@@ -45,14 +34,16 @@ def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) ->
     the memory of its operand, and what an operator takes for itself is not known. Values of unknown size count nothing.
     """
     terms = [term for term in postorder(outputs) if not finder.is_constant(term)]
-    unit_root = {member: unit.roots[-1] for unit in finder.units(outputs) for member in unit.members}
-    step = {term: at for at, term in enumerate(terms)}
-    last = _last_uses(terms, unit_root, step)
+    step, units = {term: at for at, term in enumerate(terms)}, finder.units(outputs)
+    # A unit is over when it has given the last of its results; what stays inside it is never stored.
+    over = {member: max(step[root] for root in unit.roots) for unit in units for member in unit.members}
+    inside = over.keys() - {root for unit in units for root in unit.roots}
+    last = _last_uses(terms, {**step, **over})
     last.update((_owner(output), len(terms)) for output in outputs if not finder.is_constant(output))
     ends: dict[int, list[float]] = {}
     now = peak = 0.0
     for at, term in enumerate(terms):
-        if _owner(term) is term and unit_root.get(term, term) is term:
+        if _owner(term) is term and term not in inside:
             size = float(sum(type_bytes(kind) for kind in builder.types(term)))
             now += size
             peak = max(peak, now)
@@ -62,14 +53,13 @@ def peak_bytes(outputs: Sequence[Term], builder: Builder, finder: UnitFinder) ->
     return peak + weight_bytes(outputs, builder, finder.is_constant)
 
 
-def _last_uses(terms: Sequence[Term], unit_root: Mapping[Term, Term], step: Mapping[Term, int]) -> dict[Term, int]:
-    """The step after which the memory of each value is free: that of the last unit which reads it."""
+def _last_uses(terms: Sequence[Term], over: Mapping[Term, int]) -> dict[Term, int]:
+    """The step after which the memory of each value is free: that at which the last is over which reads it."""
     last: dict[Term, int] = {}
     for term in terms:
-        at = step[unit_root.get(term, term)]
         for child in term.children:
             owner = _owner(child)
-            last[owner] = max(at, last.get(owner, 0))
+            last[owner] = max(over[term], last.get(owner, 0))
     return last
 
 
@@ -84,15 +74,9 @@ def _owner(term: Term) -> Term:
             return term
 
 
-def moves_data(term: Apply, builder: Builder) -> bool:
-    """Whether an operator moves data and computes nothing."""
-    operator = builder.operator(term)
-    return operator is not None and not operator.arithmetic
-
-
 def term_flops(term: Apply, builder: Builder) -> int:
     """Floating-point operations of one operator: two a multiplication in products, else one an element."""
-    if builder.operator(term) is None or moves_data(term, builder):
+    if builder.operator(term) is None or builder.moves_data(term):
         return 0
     multiplications = term_multiplications(term, builder)
     if multiplications:

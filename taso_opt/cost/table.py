@@ -93,7 +93,7 @@ class CostTable:
             (entry.device, entry.unit, _finite(entry.seconds), _finite(entry.spread), entry.samples, now)
             for entry in entries
         ]
-        with self._connection:
+        with self._writing():
             self._connection.executemany("INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def entries(self) -> Iterator[CostEntry]:
@@ -112,7 +112,7 @@ class CostTable:
     def decide(self, device: str, contest: str, winner: int | None) -> None:
         """Remember how a contest ended, in place of how it ended before."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with self._connection:
+        with self._writing():
             self._connection.execute(
                 "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)", (device, contest, winner, now)
             )
@@ -127,7 +127,7 @@ class CostTable:
         """Remember where time has cut a search, in place of where it did before."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         row = device, search, cut.asked, " ".join(map(str, cut.past)), now
-        with self._connection:
+        with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO cuts VALUES (?, ?, ?, ?, ?)", row)
 
     def verdict(self, device: str, check: str) -> str | None:
@@ -138,7 +138,7 @@ class CostTable:
 
     def pass_verdict(self, device: str, check: str, verdict: str) -> None:
         """Remember what a check has ended with."""
-        with self._connection:
+        with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (device, check, verdict))
 
     def clear(self) -> int:
@@ -148,6 +148,15 @@ class CostTable:
             self._connection.execute("DELETE FROM cuts")
             self._connection.execute("DELETE FROM verdicts")
             return self._connection.execute("DELETE FROM costs").rowcount
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction; where the disk is full, say, what is measured is good for this run alone."""
+        try:
+            with self._connection:
+                yield
+        except sqlite3.Error as error:
+            log.warning("the table of costs at %s cannot be written, and is not: %s", self.path, error)
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -187,6 +196,9 @@ class CostTable:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, SCHEMA_VERSION):
                 raise sqlite3.DatabaseError(f"version {version}, expected {SCHEMA_VERSION}")
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS costs (device TEXT, unit TEXT, seconds REAL, spread REAL, "
                 "samples INTEGER, measured_at TEXT, PRIMARY KEY (device, unit)) WITHOUT ROWID"

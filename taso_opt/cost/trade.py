@@ -9,8 +9,9 @@ from taso_opt.core.term import Term
 from taso_opt.cost.goal import FLOPS, LATENCY, LAUNCHES, MEMORY, WEIGHTS, Goal
 from taso_opt.cost.layout import NOTHING, Around, Layouts
 from taso_opt.cost.model import CostModel
-from taso_opt.cost.quantities import peak_bytes, result_bytes, unit_flops, unit_weight_bytes, weight_bytes
+from taso_opt.cost.quantities import peak_bytes, unit_flops, weight_bytes
 from taso_opt.cost.units import SHAPED, Unit
+from taso_opt.cost.work import constant_bytes, result_bytes
 from taso_opt.spec.builder import Builder
 
 BROKEN = 10.0
@@ -46,9 +47,8 @@ class TradeCost:
                 found[name] = self._sum(name, outputs)
         return found
 
-    def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
-        """The cost of a whole graph; parts of graphs have no peak of memory, so that a boundary must be empty."""
-        assert not boundary, "the goal is about whole graphs"
+    def cost(self, outputs: Sequence[Term]) -> float:
+        """The cost of a whole graph; parts of graphs have no peak of memory."""
         found = self.quantities(outputs)
         excess = self._excess(found)
         return self.weighted(found) + (BROKEN * self._total * (1 + excess) if excess else 0.0)
@@ -133,7 +133,7 @@ class TradeCost:
             return float(unit.key != SHAPED)
         if name == MEMORY:
             return result_bytes(unit, self._builder)
-        return unit_weight_bytes(unit, self._builder, self._latency.finder)
+        return constant_bytes(unit, self._builder, self._latency.finder)
 
     def _excess(self, found: Mapping[str, float]) -> float:
         """By which share the limits are exceeded, added up; 0 within them."""

@@ -49,8 +49,17 @@ def unit_bytes(unit: Unit, builder: Builder) -> int:
 
 def kernel_bytes(unit: Unit, builder: Builder) -> int:
     """The bytes of what a unit reads and gives; what stays inside it is never stored."""
-    results = sum(type_bytes(kind) for root in unit.roots for kind in builder.types(root))
-    return results + sum(type_bytes(builder.type(operand)) for operand in operands(unit))
+    return result_bytes(unit, builder) + sum(type_bytes(builder.type(operand)) for operand in operands(unit))
+
+
+def result_bytes(unit: Unit, builder: Builder) -> int:
+    """The bytes of what a unit gives."""
+    return sum(type_bytes(kind) for root in unit.roots for kind in builder.types(root))
+
+
+def constant_bytes(unit: Unit, builder: Builder, finder: UnitFinder) -> int:
+    """The bytes of the weights that a unit reads."""
+    return sum(type_bytes(builder.type(operand)) for operand in operands(unit) if finder.is_constant(operand))
 
 
 def type_bytes(kind: TensorType) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from taso_opt.core.dims import STAR
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, Var, postorder, variables
-from taso_opt.cost.quantities import moves_data, term_flops
+from taso_opt.cost.quantities import term_flops
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import PAD, Symbols, instantiate, symbols_of
 from taso_opt.spec.builder import Builder
@@ -31,7 +31,7 @@ INSTANCES = 8
 
 ATTEMPTS = 400
 LARGEST = 7
-"""Sizes are powers of two up to this one, so that products of sizes differ by much when they differ."""
+"""Sizes are powers of two with exponents below this one, so that products of sizes differ by much when they differ."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def work_of(roots: Sequence[Term], weights: Collection[Term], builder: Builder) 
         constant[term] = term in weights if isinstance(term, Var) else all(constant[child] for child in term.children)
         if constant[term] or not isinstance(term, Apply):
             continue
-        if moves_data(term, builder):
+        if builder.moves_data(term):
             moving += 1
             elements += sum(kind.elements or 0 for kind in builder.types(term))
         else:

@@ -14,8 +14,8 @@ U = TypeVar("U", bound=Hashable)
 class CostOracle(Protocol[U]):
     """Costs in seconds of graphs, as sums over the units that the runtime executes."""
 
-    def cost(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> float:
-        """The cost of what the outputs need, down to the boundary."""
+    def cost(self, outputs: Sequence[Term]) -> float:
+        """The cost of a whole graph."""
         ...
 
     def units(self, outputs: Sequence[Term], boundary: Collection[Term] = ()) -> Sequence[U]:

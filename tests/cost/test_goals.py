@@ -7,7 +7,8 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var
 from taso_opt.cost import CostEntry, CostModel, CostTable, Goal, TradeCost, parse_bytes, parse_objective, parse_percent
-from taso_opt.cost.quantities import peak_bytes, result_bytes, unit_flops, unit_weight_bytes, weight_bytes
+from taso_opt.cost.quantities import peak_bytes, unit_flops, weight_bytes
+from taso_opt.cost.work import constant_bytes, result_bytes
 from taso_opt.errors import UsageError
 from taso_opt.spec import load_specs
 from terms import tensor
@@ -85,7 +86,7 @@ def test_weights_are_counted_once_and_after_folding(op, latency):
     shared = tensor(Const, "a", 8, 8)
     twice = [op.MatMul(tensor(Var, name, 1, 8), shared) for name in "xy"]
     assert weight_bytes(twice, op, latency.finder.is_constant) == 4 * 64
-    assert [unit_weight_bytes(unit, op, latency.finder) for unit in latency.units(twice)] == [256, 256]
+    assert [constant_bytes(unit, op, latency.finder) for unit in latency.units(twice)] == [256, 256]
 
 
 def test_the_peak_is_what_is_needed_at_once(op, latency):
@@ -95,6 +96,15 @@ def test_the_peak_is_what_is_needed_at_once(op, latency):
     exp = op.Exp(x)
     kept = op.Add(op.Tanh(op.Sigmoid(exp)), exp)
     assert peak_bytes([kept], op, latency.finder) == 400 * 4, "the branch is still needed"
+
+
+def test_all_that_a_kernel_gives_is_stored(op, latency):
+    x, y = tensor(Var, "x", 100), tensor(Var, "y", 100)
+    function = op.Erf(x)
+    outputs = [function, op.Mul(function, y)]
+    (unit,) = latency.units(outputs)
+    assert len(unit.roots) == 2
+    assert peak_bytes(outputs, op, latency.finder) == 400 * 4
 
 
 def test_parts_and_reshapes_have_no_memory_of_their_own(op, latency):

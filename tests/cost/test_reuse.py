@@ -1,5 +1,8 @@
 """Reading weights costs by how many other weights were read since: distances, times, and what they add to a graph."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from onnx import numpy_helper, parser
@@ -119,6 +122,35 @@ def test_a_graph_with_weights_for_each_place_costs_more_than_one_that_shares_the
         again = DearFromAfar()
         assert CostModel(op, table, again, opset=17).cost(chain(*"aa")) == pytest.approx(34.0)
         assert (measurer.asked, again.asked) == (1, 0)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_a_kernel_reads_does_not_hang_on_the_graphs_that_were_asked_for_before(tmp_path, backwards):
+    op = load_specs().builder()
+    product = op.MatMul(Var("row", TensorType("float32", (1, 512))), Const("w", TensorType("float32", (512, 512))))
+    fused = op.Add(product, Const("b", TensorType("float32", (512,))))
+    graphs = [(fused,), (fused, op.Neg(product))]
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        alone = [CostModel(op, table, DearFromAfar(), opset=17).cost(graph) for graph in graphs]
+        both = CostModel(op, table, DearFromAfar(), opset=17)
+        order = list(enumerate(graphs))[:: -1 if backwards else 1]
+        assert {at: both.cost(graph) for at, graph in order} == dict(enumerate(alone))
+
+
+@pytest.mark.parametrize("failing", [READ_DISTANCES, READ_DISTANCES[-1:]])
+def test_distances_that_cannot_be_measured_cost_nothing_and_are_asked_for_again(tmp_path, failing):
+    class Failing(DearFromAfar):
+        def measure_reads(self, builder, opset):
+            entries = super().measure_reads(builder, opset)
+            lost = [read_key(distance) for distance in failing]
+            return [replace(entry, seconds=math.inf) if entry.unit in lost else entry for entry in entries]
+
+    op, row = load_specs().builder(), Var("row", TensorType("float32", (1, 512)))
+    for name in "abcdefgh":
+        row = op.MatMul(op.Relu(row), Const(name, TensorType("float32", (512, 512))))
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        assert 160.0 <= CostModel(op, table, Failing(), opset=17).cost([row]) < 193.0
+        assert CostModel(op, table, DearFromAfar(), opset=17).cost([row]) == pytest.approx(160.0 + 8 * 4.0)
 
 
 def test_the_kernels_of_a_graph_read_in_the_order_of_its_file(tmp_path):

@@ -49,6 +49,29 @@ def test_a_table_of_another_version_is_moved_aside(tmp_path):
     assert path.with_name("costs.sqlite.broken").exists()
 
 
+def test_a_table_that_is_damaged_inside_is_moved_aside(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    with CostTable(path) as table:
+        table.store([entry(f"unit {number} {'x' * 100}", 1.0) for number in range(1000)])
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 8192] = b"\xff" * 8192
+    path.write_bytes(content)
+    with CostTable(path) as table:
+        assert table.load("here") == {}
+    assert path.with_name("costs.sqlite.broken").read_bytes() == bytes(content)
+
+
+def test_what_cannot_be_stored_is_said_and_the_run_goes_on(tmp_path, caplog):
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        table.store([entry("a", 1.0)])
+        table._connection.execute("PRAGMA query_only = 1")  # as on a full disk: reading goes on
+        with caplog.at_level(logging.WARNING):
+            table.store([entry("b", 1.0)])
+            table.decide("here", "contest", 1)
+        assert table.load("here") == {"a": 1.0} and table.decision("here", "contest") is None
+    assert caplog.text.count("cannot be written, and is not") == 2
+
+
 def test_a_folder_in_the_way_is_an_error_of_one_sentence(tmp_path):
     (tmp_path / "costs.sqlite").mkdir()
     with pytest.raises(InvalidInputError, match="expected a cost table at"):

@@ -141,8 +141,8 @@ class LazyCost(FakeCost):
     def prepare(self, units):
         self.prepared.update((unit, FakeCost.known(self, unit)) for unit in units)
 
-    def cost(self, outputs, boundary=()):
-        units = self.units(outputs, boundary)
+    def cost(self, outputs):
+        units = self.units(outputs)
         self.prepare(units)
         return sum(self.prepared[unit] for unit in units)
 
