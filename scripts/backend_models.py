@@ -137,7 +137,7 @@ def _detour_after(model: ModelProto, value: ValueInfoProto, names: set[str]) -> 
     inner = _fresh(f"{value.name}_passed", names)
     for node in model.graph.node:
         if value.name in captured_names(node):
-            rename_captures(node, {value.name: inner})
+            rename_captures(node, {value.name: inner}, iter(()))  # nothing has that name, so that nothing hides it
         node.input[:] = [inner if name == value.name else name for name in node.input]
     return _detour(model, value, value.name, inner, names)
 
@@ -150,7 +150,7 @@ def _detour_before(model: ModelProto, value: ValueInfoProto, names: set[str]) ->
     inner = _fresh(f"{value.name}_made", names)
     for node in model.graph.node:
         if value.name in captured_names(node):
-            rename_captures(node, {value.name: inner})
+            rename_captures(node, {value.name: inner}, iter(()))  # nothing has that name, so that nothing hides it
         node.input[:] = [inner if name == value.name else name for name in node.input]
         node.output[:] = [inner if name == value.name else name for name in node.output]
     return _detour(model, value, inner, value.name, names)

@@ -85,6 +85,13 @@ class Matcher:
         owed = ((wanted, self._value(wanted, known, element), found) for wanted, found, element in known["#owed"])
         return tuple((wanted, value, found) for wanted, value, found in owed if value != found)
 
+    def takes_parts_in_order(self, binding: Binding) -> bool:
+        """Whether a join takes every part of its split, in order, where there are both."""
+        sizes, count = binding.get("#sizes"), binding.get("#count")
+        if sizes is None or count is None:
+            return True
+        return count == len(sizes) and all(binding.get(f"#part@{at}", at) == at for at in range(count))
+
     def admits(self, pattern: Variable, term: Term) -> bool:
         """Whether a term is a constant, and one within bounds, where a variable asks for that."""
         if pattern.bounds == ANY:
@@ -232,14 +239,19 @@ class Matcher:
         bound = dict(binding)
         count = len(term.args)
         if count >= 2 and bound.setdefault("#count", count) == count:
-            yield from self._elements(pattern.inner, term.args, bound, 0)
+            yield from self._elements(pattern.inner, term.args, bound)
 
-    def _elements(self, inner: Pattern, terms: tuple[Term, ...], binding: Binding, element: int) -> Iterator[Binding]:
-        if element == len(terms):
-            yield binding
-            return
-        for bound in self._match(inner, terms[element], dict(binding), element):
-            yield from self._elements(inner, terms, bound, element + 1)
+    def _elements(self, inner: Pattern, terms: tuple[Term, ...], binding: Binding) -> Iterator[Binding]:
+        """Every way in which all elements match, one after the other; there may be thousands of them."""
+        ways = [self._match(inner, terms[0], dict(binding), 0)]
+        while ways:
+            bound = next(ways[-1], None)
+            if bound is None:
+                ways.pop()
+            elif len(ways) == len(terms):
+                yield bound
+            else:
+                ways.append(self._match(inner, terms[len(ways)], dict(bound), len(ways)))
 
     def _solved(self, binding: Binding) -> Binding:
         """The binding with the symbols found that are alone in a product, as m in g*m, or left of a sum of numbers.
@@ -278,10 +290,7 @@ class Matcher:
         for wanted, found, element in binding["#owed"]:
             if self._value(wanted, binding, element) != found:
                 return False
-        sizes, count = binding.get("#sizes"), binding.get("#count")
-        if sizes is None or count is None:
-            return True
-        return count == len(sizes) and all(binding.get(f"#part@{at}", at) == at for at in range(count))
+        return self.takes_parts_in_order(binding)
 
     def _value(self, wanted: Size, binding: Binding, element: int) -> Dim:
         def replacement(name: str) -> Dim | None:

@@ -16,6 +16,7 @@ from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Lite
 from taso_opt.spec.builder import OPAQUE, Builder
 
 MOST_BINDINGS = 16
+OUT_OF_ORDER = "expected the parts of one split in order, found others"
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,13 @@ def refusal(rule: CompiledRule, matcher: Matcher, builder: Builder, term: Term) 
     fits, found = _Examination(matcher, builder).look(rule.source, term, [EMPTY], 0, 0)
     if found is not None:
         return found
-    broken = [matcher.unsettled(binding) for binding in fits]
-    if any(not equations for equations in broken):
+    broken = [(matcher.unsettled(binding), matcher.takes_parts_in_order(binding)) for binding in fits]
+    if any(not equations and in_order for equations, in_order in broken):
         return None
-    wanted, value, size = broken[0][0]
+    equations = next((equations for equations, _ in broken if equations), None)
+    if equations is None:
+        return Refusal("precondition", 99, OUT_OF_ORDER)
+    wanted, value, size = equations[0]
     return Refusal("precondition", 99, f"expected the size {wanted} to be {value}, found {size}")
 
 
@@ -153,7 +157,7 @@ class _Examination:
             left, found = self.look(inner, operand, left, element, depth + 1)
             if found is not None:
                 return found
-        return _unmet("expected the parts of one split in order, found others", depth)
+        return _unmet(OUT_OF_ORDER, depth)
 
 
 def _other(wanted: str, term: Term, depth: int) -> Refusal:

@@ -108,6 +108,7 @@ class BacktrackingSearch:
         patience, history = Patience(self._limits, self._clock), History()
         original = Plan(outputs, self._cost.cost(outputs))
         kept = Shortlist(original)
+        history.note(SearchPoint(patience.seconds, 0, 0, original.cost))
 
         def heard(best: Plan, expanded: int) -> None:
             history.note(SearchPoint(patience.seconds, len(self._seen), expanded, best.cost))
@@ -123,7 +124,7 @@ class BacktrackingSearch:
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
             self._descend(patience, kept, heard)
-            self._widen(kept)
+            self._widen(kept, expired)
         except KeyboardInterrupt:
             if kept.best is original:
                 raise
@@ -183,13 +184,15 @@ class BacktrackingSearch:
                 return best
         return plans[0]
 
-    def _widen(self, kept: Shortlist) -> None:
+    def _widen(self, kept: Shortlist, expired: Expired) -> None:
         """Fill blocks of channels in the best graph, as long as that gains.
 
         This comes last: channels that were added cannot be told from others, and what merges convolutions later on
         would have all of them. Of 32 branches with 8 channels each, padded to 16, half of the result would be zeros.
         """
         for _ in range(MOST_WIDENING):
+            if expired():
+                break
             here = self._neighbourhood(kept.best)
             moves = widening_moves(here, self._rewriter, self._prices.of)
             best = min(moves, key=lambda move: move.change, default=None)
@@ -298,7 +301,7 @@ class BacktrackingSearch:
     def _take(self, parent: Plan, move: Move | None) -> Plan | None:
         if move is None:
             self._seen.add(parent.outputs)
-            return parent
+            return None if parent.outputs in self._expanded else parent
         plan = self._built(parent, move)
         if plan is None or plan.outputs in self._seen:
             return None

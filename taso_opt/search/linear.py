@@ -22,6 +22,9 @@ MULTIPLES = frozenset({"Mul", "Div"})
 MOST_SOURCES = 128
 """Of a region: with as many terms as sources, its products grow by the square of them."""
 
+MOST_MEMBERS = 1024
+"""Of a region: every term of it is joined anew with all before it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Region:
@@ -43,8 +46,9 @@ class Region:
 
     @property
     def is_possible(self) -> bool:
-        """Whether no source depends on a term of the region, and there are not too many of them."""
-        return not self.own & self.needs and len(self.sources) <= MOST_SOURCES
+        """Whether no source depends on a term of the region, and there are not too many of either."""
+        is_small = len(self.sources) <= MOST_SOURCES and len(self.members) <= MOST_MEMBERS
+        return is_small and not self.own & self.needs
 
 
 def linear_regions(terms: Iterable[Term], rewriter: Rewriter) -> list[Region]:

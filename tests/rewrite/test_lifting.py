@@ -315,3 +315,10 @@ def test_two_of_three_products_of_one_column_are_joined_with_its_square():
     op, steps = steps_of(SQUARED, whole)
     assert len(steps) == 4  # of three pairs one stands in the graph as it is
     assert_equal(op, [whole], steps)
+
+
+def test_thousands_of_operands_are_matched_one_after_the_other():
+    op = load_specs().builder()
+    rows = [image(f"x{at}", 1, 4) for at in range(3000)]
+    _, steps = steps_of(RELU_OF_CONCAT, op.Concat(*map(op.Relu, rows), axis=-2))
+    assert [old.operator for step in steps for old, _ in step.replacements] == ["Concat"]

@@ -96,6 +96,13 @@ def test_a_join_of_many_is_taken_for_one_of_two_and_a_join_of_one_for_none(op):
     assert (found.kind, found.sentence) == ("precondition", "expected x[*b, 2], found [1, 3]")
 
 
+def test_parts_of_a_split_in_another_order_are_told(op):
+    halves = op.Split(tensor("x", 6, 4), axis=-2, sizes=(3, 3))
+    found = why(op, UNJOIN, op.Concat(op.item(halves, 1), op.item(halves, 0), axis=-2))
+    assert (found.kind, found.sentence) == ("precondition", "expected the parts of one split in order, found others")
+    assert why(op, UNJOIN, op.Concat(op.item(halves, 0), op.item(halves, 1), axis=-2)) is None
+
+
 def test_a_rule_for_weights_asks_for_a_constant(op):
     column = parse_rule(COLUMN, op)
     (of_whole,) = with_wholes([column, parse_rule(TWICE, op)], op)

@@ -122,12 +122,34 @@ def test_what_gains_less_at_once_is_followed_in_the_end(budget, ends_in, stopped
     assert found.stopped_by == stopped_by
 
 
+class WholeDearerThanItsParts(PricesOfFunctions):
+    """Moves promise a little more than the graphs that they lead to keep."""
+
+    def cost(self, outputs):
+        return super().cost(outputs) * (1.0 if all(output.operator == "Tanh" for output in outputs) else 1.02)
+
+
+def test_no_graph_is_expanded_twice():
+    op = load_specs().builder()
+    made_up = ("Tanh(x) = Relu(x)", "Tanh(x) = Neg(x)", "Neg(x) = Abs(x)")
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(f"{text} where x[*any_x]", op) for text in made_up)))
+    outputs = tuple(op.Tanh(tensor(Var, name, 4)) for name in "xyz")
+    expanded = []
+    cost = WholeDearerThanItsParts(op)
+    search = BacktrackingSearch(op, rewriter, cost, lambda term: True, 1.5, SearchLimits())
+    moves = search._expand
+    search._expand = lambda plan, *others: expanded.append(plan.outputs) or moves(plan, *others)
+    found = search.run(outputs)
+    assert len(expanded) == len(set(expanded)) == found.expanded
+    assert found.history[0].cost == cost.cost(outputs)
+
+
 class RoundingUp(FakeCost):
     """Only Tanh costs anything, and a graph without Neg a little more than that, as a sum in another order may."""
 
-    def cost(self, outputs, boundary=()):
-        there = {unit.operator for unit in self.units(outputs, boundary)}
-        return super().cost(outputs, boundary) * (1.0 if "Neg" in there else 1 + 1e-15)
+    def cost(self, outputs):
+        there = {unit.operator for unit in self.units(outputs)}
+        return super().cost(outputs) * (1.0 if "Neg" in there else 1 + 1e-15)
 
     def known(self, unit):
         return 0.7 if unit.operator == "Tanh" else 0.0
@@ -204,8 +226,8 @@ def test_what_a_change_leaves_of_a_graph_is_the_graph_without_what_dies():
 class CautiousCost(FakeCost):
     """Promises a fifth of what a change gains, as far as it is judged locally."""
 
-    def cost(self, outputs, boundary=()):
-        return sum(FakeCost.known(self, unit) for unit in self.units(outputs, boundary))
+    def cost(self, outputs):
+        return sum(FakeCost.known(self, unit) for unit in self.units(outputs))
 
     def known(self, unit):
         return 0.2 * super().known(unit)

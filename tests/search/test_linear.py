@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.linear import linear_regions
+from taso_opt.search.linear import MOST_MEMBERS, linear_regions
 from taso_opt.spec import load_specs
 from terms import tensor
 
@@ -81,3 +81,11 @@ def test_it_is_the_same_region_wherever_a_term_is_used_twice(op, regions):
     once = op.Mul(X, NUMBER)
     twice = op.Add(once, once)
     assert regions(op.Sub(twice, once)) == [({once, twice, op.Sub(twice, once)}, {X})]
+
+
+def test_a_region_of_thousands_is_taken_in_parts(op):
+    state = X
+    for _ in range(2 * MOST_MEMBERS):
+        state = op.Add(op.Mul(state, NUMBER), Y)
+    found = linear_regions(postorder((state,)), Rewriter(op, RuleSet(())))
+    assert [len(region.members) for region in found] == [MOST_MEMBERS] * 4

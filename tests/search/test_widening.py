@@ -3,6 +3,7 @@
 import pytest
 
 from fake_cost import FakeCost
+from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.cost import Layouts
 from taso_opt.onnx_io import PLAIN
@@ -198,3 +199,13 @@ def test_channels_are_padded_when_all_else_is_done(op, rewriter):
     best = search.run((root,)).plans[0]
     assert image_sizes(op, best.outputs) == {8}
     assert_same_values(op, [root], [best.outputs[0]])
+
+
+def test_a_search_whose_time_is_over_does_not_widen(monkeypatch):
+    op = load_specs().builder()
+    asked = []
+    monkeypatch.setattr("taso_opt.search.backtracking.widening_moves", lambda *given: asked.append(given) or [])
+    for budget in (0.0, 40.0):
+        space = op, Rewriter(op, RuleSet(())), FakeCost(op), lambda term: True, 1.05
+        BacktrackingSearch(*space, SearchLimits(budget=budget)).run((op.Relu(tensor(Var, "x", 4)),))
+        assert len(asked) == (budget > 0)
