@@ -51,7 +51,7 @@ class Size:
 
     def __add__(self, other: Dim) -> Dim:
         merged = dict(self.terms)
-        for monomial, coefficient in _terms(other):
+        for monomial, coefficient in terms_of(other):
             merged[monomial] = merged.get(monomial, 0) + coefficient
         return _size(merged)
 
@@ -67,11 +67,11 @@ class Size:
         return -self + other
 
     def __mul__(self, other: Dim) -> Dim:
-        if len(self.terms) * len(_terms(other)) > MAX_TERMS:
+        if len(self.terms) * len(terms_of(other)) > MAX_TERMS:
             raise TypeMismatch(f"expected sizes whose product has at most {MAX_TERMS} terms, found more")
         product: dict[Monomial, int] = {}
         for left, a in self.terms:
-            for right, b in _terms(other):
+            for right, b in terms_of(other):
                 monomial = tuple(sorted(left + right))
                 product[monomial] = product.get(monomial, 0) + a * b
         return _size(product)
@@ -126,7 +126,7 @@ def divide(dividend: Dim, divisor: Dim) -> Dim:
         return dividend // divisor
     factor, name = (divisor, None) if isinstance(divisor, int) else (1, divisor.symbol)
     if isinstance(divisor, int) or name is not None:
-        terms = _terms(dividend)
+        terms = terms_of(dividend)
         if all(coefficient % factor == 0 and (name is None or name in monomial) for monomial, coefficient in terms):
             return _size({_without(monomial, name): coefficient // factor for monomial, coefficient in terms})
     elif isinstance(divisor, Size) and isinstance(dividend, Size):
@@ -171,6 +171,11 @@ def total(dims: Iterable[Dim]) -> Dim:
     for dim in dims:
         result = dim + result
     return result
+
+
+def terms_of(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
+    """Monomials with their coefficients."""
+    return dim.terms if isinstance(dim, Size) else (((), dim),)
 
 
 def bind(dim: Dim, values: Mapping[str, int]) -> Dim:
@@ -247,10 +252,6 @@ def _symbol_name(text: str) -> str:
     if not re.fullmatch(r"\*?[A-Za-z_][A-Za-z0-9_]*", text):
         raise ValueError(f"expected the name of a size, found {text!r}")
     return text
-
-
-def _terms(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
-    return dim.terms if isinstance(dim, Size) else (((), dim),)
 
 
 def _without(monomial: Monomial, name: str | None) -> Monomial:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from taso_opt.core.dims import Size, bind, product
+from taso_opt.core.dims import product
 from taso_opt.core.rule import Rule, open_sizes
-from taso_opt.core.term import Apply, Attribute, Term, postorder
+from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.rewrite.operands import with_own_operands
 from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.wholes import MOVEMENTS, with_wholes
-from taso_opt.spec.builder import Builder
+from taso_opt.spec.builder import Builder, bind_attribute
 
 COMPOSED = frozenset({"Split", *MOVEMENTS})
 """Others are made only of rules with one of these in their source."""
@@ -47,17 +47,11 @@ def _closed(rule: Rule, builder: Builder) -> Rule:
     for term in postorder(rule.target):
         new = tuple(closed[child] for child in term.children)
         if isinstance(term, Apply):
-            attributes = {name: _bound(value, ones) for name, value in term.attributes}
+            attributes = {name: bind_attribute(value, ones) for name, value in term.attributes}
             closed[term] = builder.apply(term.operator, new, attributes)
         else:
             closed[term] = builder.rebuild(term, new)
     return replace(rule, target=tuple(closed[root] for root in rule.target))
-
-
-def _bound(value: Attribute, sizes: Mapping[str, int]) -> Attribute:
-    if isinstance(value, tuple):
-        return tuple(_bound(part, sizes) for part in value)
-    return bind(value, sizes) if isinstance(value, Size) else value
 
 
 def _only_adds(rule: Rule, builder: Builder) -> bool:

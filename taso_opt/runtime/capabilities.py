@@ -5,6 +5,7 @@ import re
 import onnxruntime as ort
 
 from taso_opt.errors import TasoError
+from taso_opt.onnx_io.probe import identity_model
 from taso_opt.runtime.gpu import first_gpu
 from taso_opt.runtime.installed import CUDA_PROVIDER, installed_runtime
 from taso_opt.runtime.sessions import CPU_PROVIDER, ONLY_ERRORS, create_session
@@ -42,15 +43,6 @@ def _timed_by(runtime: str) -> str:
     return f"{runtime} {version()}"
 
 
-def identity_model(ir_version: int, opset: int) -> bytes:
-    """A serialized model of one Identity on one float, written by hand because this module does not own onnx."""
-    scalar = _message(2, _message(1, _varint(1, 1) + _message(2, _message(1, _varint(1, 1)))))
-    node = _message(1, _message(1, b"x") + _message(2, b"y") + _message(4, b"Identity"))
-    values = _message(11, _message(1, b"x") + scalar) + _message(12, _message(1, b"y") + scalar)
-    graph = _message(7, node + _message(2, b"probe") + values)
-    return _varint(1, ir_version) + graph + _message(8, _varint(2, opset))
-
-
 def _answers(provider: str) -> bool:
     options = ort.SessionOptions()
     options.log_severity_level = ONLY_ERRORS
@@ -71,20 +63,3 @@ def _newest(model: bytes, pattern: str) -> int | None:
         match = re.search(pattern, str(error.__cause__))
         return int(match.group(1)) if match else None
     return None
-
-
-def _varint(field: int, value: int) -> bytes:
-    return _number(field << 3) + _number(value)
-
-
-def _message(field: int, content: bytes) -> bytes:
-    return _number(field << 3 | 2) + _number(len(content)) + content
-
-
-def _number(value: int) -> bytes:
-    """Protocol buffers' variable-length integer: seven bits a byte, low bits first."""
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*encoded, value])

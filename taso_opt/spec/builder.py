@@ -138,7 +138,7 @@ class Builder:
         """The attributes of a term with symbolic sizes replaced as the bindings say."""
         if not self._bindings:
             return dict(term.attributes)
-        return {name: _bind_attribute(value, self._bindings) for name, value in term.attributes}
+        return {name: bind_attribute(value, self._bindings) for name, value in term.attributes}
 
 
 def opaque_types(term: Apply) -> tuple[TensorType, ...]:
@@ -148,7 +148,8 @@ def opaque_types(term: Apply) -> tuple[TensorType, ...]:
     return tuple(kind for kind in types if isinstance(kind, TensorType))
 
 
-def _bind_attribute(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
+def bind_attribute(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
+    """An attribute with numbers in the place of the symbols that have one."""
     if isinstance(value, tuple):
-        return tuple(_bind_attribute(part, bindings) for part in value)
+        return tuple(bind_attribute(part, bindings) for part in value)
     return bind(value, bindings) if isinstance(value, Size) else value

@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from taso_opt.core.dims import Dim
+from taso_opt.core.dims import Dim, terms_of
 from taso_opt.errors import TypeMismatch
-from taso_opt.verify.index_functions.indices import names_in, replaced, terms_of
+from taso_opt.verify.index_functions.indices import names_in, replaced
 
 MAX_TERMS = 1024
 """A product of sums grows exponentially; nothing but a hostile rule comes near this."""

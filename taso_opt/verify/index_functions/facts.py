@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import z3
 
-from taso_opt.core.dims import Dim, Size, symbol
+from taso_opt.core.dims import Dim, Size, symbol, terms_of
 from taso_opt.core.quotients import QUOTIENT, quotient
-from taso_opt.verify.index_functions.indices import divided, names_of, replaced, split_at, terms_of
+from taso_opt.verify.index_functions.indices import divided, names_of, replaced, split_at
 from taso_opt.verify.sizes import write_dim
 
 RESOURCE_LIMIT = 300_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from taso_opt.core.dims import Dim, Monomial, Size, divide, substitute, symbol
+from taso_opt.core.dims import Dim, Monomial, Size, divide, substitute, symbol, terms_of
 from taso_opt.core.quotients import QUOTIENT, quotient
 from taso_opt.verify.sizes import plain_symbols
 
@@ -37,13 +37,8 @@ def names_of(index: Dim) -> tuple[str, ...]:
     return index.symbols() if isinstance(index, Size) else ()
 
 
-def terms_of(index: Dim) -> Terms:
-    """Monomials with their coefficients."""
-    return index.terms if isinstance(index, Size) else (((), index),)
-
-
 def polynomial(terms: Terms) -> Dim:
-    """The index with these terms; the inverse of `terms_of`."""
+    """The index with these terms; the inverse of `dims.terms_of`."""
     total: Dim = 0
     for monomial, coefficient in terms:
         total = _power_product(monomial) * coefficient + total
