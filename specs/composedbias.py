@@ -3,7 +3,7 @@
 from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import Operator, Spelling, definition
+from taso_opt.spec import definition, weight_operator
 from taso_opt.spec.shapes import same_dims, same_dtype
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
@@ -23,16 +23,7 @@ def evaluate(xp, a, k, b=None):
     return mixed if b is None else xp.add(mixed, b)
 
 
-OPERATOR = Operator(
-    "ComposedBias",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=None,
-    weights_only=True,
-    choices={"composed": ({},)},
-    defined=True,
-)
+OPERATOR = weight_operator("ComposedBias", infer, evaluate, arity=None, choices={"composed": ({},)})
 
 
 @definition()

@@ -5,7 +5,7 @@ The pointwise kernel, the second operand, mixes the outputs of the first.
 
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import Operator, Spelling, definition
+from taso_opt.spec import definition, weight_operator
 from taso_opt.spec.shapes import same_dims, same_dtype
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
@@ -24,16 +24,7 @@ def evaluate(xp, f, k):
     return xp.contract(f"md,dc{taps}->mc{taps}", xp.reshape(k, xp.shape(k)[:2]), f)
 
 
-OPERATOR = Operator(
-    "ComposedKernel",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=2,
-    weights_only=True,
-    choices={"composed": ({},)},
-    defined=True,
-)
+OPERATOR = weight_operator("ComposedKernel", infer, evaluate, arity=2, choices={"composed": ({},)})
 
 
 @definition()

@@ -3,7 +3,7 @@
 from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import Operator, Spelling, axiom
+from taso_opt.spec import axiom, weight_operator
 from taso_opt.spec.windows import ANY_WINDOWS, padded
 
 PADS = tuple(symbol(f"e_{side}") for side in "tlbr")
@@ -21,15 +21,7 @@ def evaluate(xp, f, pads):
     return padded(xp, f, pads)
 
 
-OPERATOR = Operator(
-    "Enlarge",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    choices={"kernel": ({"pads": (1, 1, 1, 1)},)},
-)
+OPERATOR = weight_operator("Enlarge", infer, evaluate, choices={"kernel": ({"pads": (1, 1, 1, 1)},)}, defined=False)
 
 
 @axiom()

@@ -5,7 +5,7 @@ Of its operand, the window, only numbers are needed that are known ahead of time
 
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import OnnxCall, Operator, Spelling
+from taso_opt.spec import OnnxCall, weight_operator
 from taso_opt.spec.fourier import PARTS, frequencies, waves, windowed_waves
 from taso_opt.spec.shapes import check_flag, check_rank
 
@@ -33,12 +33,4 @@ def write(term, context):
     return OnnxCall("Mul", (values.astype(kind.dtype), w), {})
 
 
-OPERATOR = Operator(
-    "FourierKernel",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None, write),
-    arity=1,
-    weights_only=True,
-    defined=True,
-)
+OPERATOR = weight_operator("FourierKernel", infer, evaluate, write=write)

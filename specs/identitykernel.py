@@ -2,7 +2,7 @@
 
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import Operator, Spelling, axiom
+from taso_opt.spec import axiom, weight_operator
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 
@@ -17,15 +17,7 @@ def evaluate(xp, f):
     return xp.reshape(xp.identity(f, xp.shape(f)[0]), xp.shape(f))
 
 
-OPERATOR = Operator(
-    "IdentityKernel",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    choices={"kernel": ({},)},
-)
+OPERATOR = weight_operator("IdentityKernel", infer, evaluate, choices={"kernel": ({},)}, defined=False)
 
 
 @axiom()

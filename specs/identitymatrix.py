@@ -2,7 +2,7 @@
 
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import Operator, Spelling, axiom
+from taso_opt.spec import axiom, weight_operator
 
 
 def infer(w):
@@ -15,15 +15,7 @@ def evaluate(xp, w):
     return xp.identity(w, xp.shape(w)[0])
 
 
-OPERATOR = Operator(
-    "IdentityMatrix",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    choices={"identity": ({},)},
-)
+OPERATOR = weight_operator("IdentityMatrix", infer, evaluate, choices={"identity": ({},)}, defined=False)
 
 
 @axiom()

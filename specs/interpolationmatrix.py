@@ -4,7 +4,7 @@ Its operand, a number for each row of the image, scales these beforehand: ones l
 """
 
 from taso_opt.core.types import TensorType
-from taso_opt.spec import Operator, Spelling
+from taso_opt.spec import weight_operator
 from taso_opt.spec.resampling import resampled
 from taso_opt.spec.shapes import check_rank
 
@@ -20,12 +20,4 @@ def evaluate(xp, w, method, scale):
     return resampled(xp, xp.multiply(xp.identity(w, size), w), -2, method, scale)
 
 
-OPERATOR = Operator(
-    "InterpolationMatrix",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    defined=True,
-)
+OPERATOR = weight_operator("InterpolationMatrix", infer, evaluate)

@@ -3,7 +3,7 @@
 from taso_opt.core.dims import divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import Operator, Spelling, axiom
+from taso_opt.spec import axiom, weight_operator
 from taso_opt.spec.windows import ANY_WINDOWS
 
 
@@ -22,15 +22,7 @@ def evaluate(xp, f, group):
     return xp.reshape(xp.concatenate(joined, -4 - len(kernel) + 1), (outputs, 2 * channels, *kernel))
 
 
-OPERATOR = Operator(
-    "PairGroups",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    choices={"kernel": ({"group": 1},)},
-)
+OPERATOR = weight_operator("PairGroups", infer, evaluate, choices={"kernel": ({"group": 1},)}, defined=False)
 
 
 @axiom()

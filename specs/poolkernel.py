@@ -7,7 +7,7 @@ of equal shares, with a single group those shares stand on the diagonal of the c
 from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import Operator, Spelling, axiom
+from taso_opt.spec import axiom, weight_operator
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, WindowShares
 
 PLAIN = {"dilations": (1, 1), "group": symbol("g")}
@@ -39,15 +39,7 @@ def _ones(xp, f, size):
     return xp.sum(xp.identity(f, size), (-1,))
 
 
-OPERATOR = Operator(
-    "PoolKernel",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    choices={"pooling": ({"group": 2},)},
-)
+OPERATOR = weight_operator("PoolKernel", infer, evaluate, choices={"pooling": ({"group": 2},)}, defined=False)
 
 
 @axiom(pool=POOLS)

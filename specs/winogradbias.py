@@ -4,7 +4,7 @@ Of the second operand, the convolution's kernel, nothing but the type counts.
 """
 
 from taso_opt.core.types import TensorType
-from taso_opt.spec import Operator, Spelling
+from taso_opt.spec import weight_operator
 from taso_opt.spec.interpolation import of_both_axes, of_ones, taps_of, tensor
 from taso_opt.spec.shapes import check_rank, same_dims, same_dtype
 
@@ -22,12 +22,4 @@ def evaluate(xp, bias, f, points):
     return xp.reshape(xp.multiply(ones, bias), (products * xp.shape(bias)[0],))
 
 
-OPERATOR = Operator(
-    "WinogradBias",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=2,
-    weights_only=True,
-    defined=True,
-)
+OPERATOR = weight_operator("WinogradBias", infer, evaluate, arity=2)

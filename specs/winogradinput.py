@@ -4,7 +4,7 @@ Of its operand nothing but the type counts.
 """
 
 from taso_opt.core.types import TensorType
-from taso_opt.spec import Operator, Spelling
+from taso_opt.spec import weight_operator
 from taso_opt.spec.interpolation import of_both_axes, of_inputs, taps_of, tensor
 
 
@@ -19,12 +19,4 @@ def evaluate(xp, f, points):
     return tensor(xp, f, of_both_axes(of_inputs(points), (size**2, 1, size, size)))
 
 
-OPERATOR = Operator(
-    "WinogradInput",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    defined=True,
-)
+OPERATOR = weight_operator("WinogradInput", infer, evaluate)

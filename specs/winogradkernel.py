@@ -4,7 +4,7 @@ The result is larger than the filters, so a file keeps these, and the runtime co
 """
 
 from taso_opt.core.types import TensorType
-from taso_opt.spec import OnnxCall, Operator, Spelling
+from taso_opt.spec import OnnxCall, weight_operator
 from taso_opt.spec.interpolation import of_both_axes, of_taps, taps_of, tensor
 
 EQUATION = "tij,ocij->toc"
@@ -32,12 +32,4 @@ def write(term, context):
     return OnnxCall("Einsum", (values, f), {"equation": EQUATION}) if context.opset >= SINCE else None
 
 
-OPERATOR = Operator(
-    "WinogradKernel",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None, write),
-    arity=1,
-    weights_only=True,
-    defined=True,
-)
+OPERATOR = weight_operator("WinogradKernel", infer, evaluate, write=write)

@@ -4,7 +4,7 @@ Of its operand, the convolution's kernel, nothing but the type counts.
 """
 
 from taso_opt.core.types import TensorType
-from taso_opt.spec import Operator, Spelling
+from taso_opt.spec import weight_operator
 from taso_opt.spec.interpolation import of_both_axes, of_outputs, taps_of, tensor, tile_of
 
 
@@ -18,12 +18,4 @@ def evaluate(xp, f, points):
     return tensor(xp, f, of_both_axes(of_outputs(points, taps), (tile_of(points, taps) ** 2, len(points) ** 2)))
 
 
-OPERATOR = Operator(
-    "WinogradOutput",
-    infer=infer,
-    evaluate=evaluate,
-    spelling=Spelling((), lambda op, node: None),
-    arity=1,
-    weights_only=True,
-    defined=True,
-)
+OPERATOR = weight_operator("WinogradOutput", infer, evaluate)

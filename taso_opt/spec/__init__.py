@@ -12,6 +12,7 @@ from taso_opt.spec.operator import (
     Spelling,
     WriteContext,
     plain_spelling,
+    weight_operator,
 )
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "definition",
     "load_specs",
     "plain_spelling",
+    "weight_operator",
 ]

@@ -192,3 +192,21 @@ def plain_spelling(op_type: str) -> Spelling:
         return OnnxCall(op_type, term.args)
 
     return Spelling((op_type,), read, write)
+
+
+def weight_operator(
+    name: str,
+    infer: Callable[..., TensorType],
+    evaluate: Callable[..., Any],
+    *,
+    arity: int | None = 1,
+    write: Writer | None = None,
+    choices: Mapping[str, Sequence[Mapping[str, Attribute]]] | None = None,
+    defined: bool = True,
+) -> Operator:
+    """An operator for weights only: no node of ONNX is read as one, and what it gives is computed ahead of time.
+
+    The runtime does that where its nodes are what `write` gives.
+    """
+    spelling = Spelling((), lambda op, node: None, write)
+    return Operator(name, infer, evaluate, spelling, arity, choices=choices or {}, weights_only=True, defined=defined)

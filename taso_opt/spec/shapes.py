@@ -13,6 +13,9 @@ ANY_SHAPE = STAR + "any"
 
 JOINED = "&"
 
+FAR = 2**31 - 1
+"""From here on the end of a slice is that of the axis, whatever its size."""
+
 
 def broadcast(x: TensorType, y: TensorType) -> TensorType:
     """The type of an element-wise operator with NumPy broadcasting."""
