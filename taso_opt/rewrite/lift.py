@@ -5,6 +5,7 @@ A rule is lifted when a renaming turns its first half into its second: `Concat(u
 to the first k-1 elements taken as one and to the last, then flatten with the associativity of concatenation
 (`concat_is_associative`, `split_of_three_is_nested`) and of the folded operator. What all elements share must not stand
 more often on the right than on the left, as z does in (x z)(y z) = (x y)(z z): of three elements it would be z z z.
+What numbers in attributes stand for cannot be told here: verification tries the forms for three (verify/lifted.py).
 """
 
 from __future__ import annotations
