@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from taso_opt.core.processors import cores
 from taso_opt.core.term import Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate import GenerateSettings, Generation, generate
@@ -27,7 +28,6 @@ from taso_opt.generate.enumerate import enumerate_terms
 from taso_opt.generate.families import EXTRA
 from taso_opt.generate.moves import shards
 from taso_opt.generate.oracle import Problem, equal_outputs, graphs
-from taso_opt.generate.workers import cores
 from taso_opt.spec import load_specs
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,10 +7,10 @@ same. A library needs that after a change of the specs.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
+from taso_opt.core.processors import cores
 from taso_opt.errors import TasoError
 from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.rule_file import proofs_path, read_rules, write_rules
@@ -26,7 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", nargs="?", type=Path, default=LIBRARY, help="[rules/library.jsonl]")
     parser.add_argument("--renew", action="store_true", help="prove each rule anew and renew its certificate")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes [one for each core]")
+    parser.add_argument("--jobs", type=int, default=cores(), help="processes [one for each core]")
     options = parser.parse_args()
     path, specs = options.library, load_specs()
     try:

@@ -7,7 +7,6 @@ useful ones that do not follow from the rules so far. What became of every candi
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import candidates_page
+from taso_opt.core.processors import cores
 from taso_opt.core.rule import Rule
 from taso_opt.generate.usefulness import is_useful
 from taso_opt.spec import load_specs
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--max-ops", type=int, default=3, help="operators a side, all candidates [3]")
     parser.add_argument("--useful-ops", type=int, default=4, help="operators a side, useful candidates [4]")
     parser.add_argument("--operators", metavar="A,B", help="use these operators only [all]")
-    parser.add_argument("--jobs", default=str(os.cpu_count() or 1), help="processes [one for each core]")
+    parser.add_argument("--jobs", default=str(cores()), help="processes [one for each core]")
     parser.add_argument("--resume", type=Path, help="a folder that keeps what is found, to go on from after a break")
     parser.add_argument("--output", type=Path, default=LIBRARY, help="the library to write [rules/library.jsonl]")
     parser.add_argument("--page", type=Path, default=candidates_page.PAGE, help="the page [docs/candidates.md]")

@@ -10,7 +10,6 @@ when a line cannot be read.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ import click
 
 from published_notation import read_lines
 from published_statement import Stated, read_statements
+from taso_opt.core.processors import cores
 from taso_opt.spec import load_specs
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.pipeline import examine_all
@@ -32,7 +32,7 @@ Row = tuple[Stated, Verdict | None]
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path), help="Write the table here instead of to stdout.")
-@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes [one for each core].")
+@click.option("--jobs", type=click.IntRange(1), default=cores, help="Processes [one for each core].")
 def main(file: Path, output: Path | None, jobs: int) -> None:
     """Translate and verify every rule of a list."""
     with Crew(jobs) as crew:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 
 from taso_opt.api.job import Job
 from taso_opt.api.summary import measured_speedup
+from taso_opt.core.processors import cores
 from taso_opt.errors import RuntimeFailure
 from taso_opt.report.record import MeasuredSpeedup, Record
 from taso_opt.runtime import CompareLatency, Contestant, compare_latency
@@ -39,7 +39,7 @@ def with_free_threads(job: Job, record: Record) -> Record:
 
 
 def _measured(job: Job) -> MeasuredSpeedup | None:
-    if job.obstacle or job.run.on_gpu or job.run.threads != 1 or (os.cpu_count() or 1) == 1:
+    if job.obstacle or job.run.on_gpu or job.run.threads != 1 or cores() == 1:
         return None
     if time.monotonic() + SPARE_S > job.deadline:
         return None

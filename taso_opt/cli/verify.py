@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 
 from taso_opt.cli.output import echo_lines
 from taso_opt.core.printable import printable
+from taso_opt.core.processors import cores
 from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ UNKNOWN = 5
 @click.option(
     "--given", type=click.Path(path_type=Path), help="With -o, a library to add to: what follows from it is left out."
 )
-@click.option(
-    "--jobs", type=click.IntRange(1, 1024), default=os.cpu_count() or 1, help="Processes [one for each core]."
-)
+@click.option("--jobs", type=click.IntRange(1, 1024), default=cores, help="Processes [one for each core].")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML, one test case a rule.")
 def command(

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import psutil
 
-CONTROL_GROUPS = Path("/sys/fs/cgroup")
-OWN_GROUPS = Path("/proc/self/cgroup")
+from taso_opt.core.control_groups import own_groups
 
 NAMES = (
     ("memory.max", "memory.current", ""),
@@ -37,21 +36,9 @@ class _Limit:
 
 
 def _limits() -> Iterator[_Limit]:
-    """The limits of the control groups of this process: its own and those around it.
-
-    A container sees its own group as the root, though with version 1 it is named by its place in the host.
-    """
-    try:
-        lines = OWN_GROUPS.read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, place = line.split(":", 2)
-        if controllers in ("", "memory"):
-            root = CONTROL_GROUPS / controllers
-            own = root / place.lstrip("/")
-            for group in (own, *(folder for folder in own.parents if folder.is_relative_to(root))):
-                yield from _limit(group)
+    """The limits of the control groups of this process."""
+    for group in own_groups("memory"):
+        yield from _limit(group)
 
 
 def _limit(group: Path) -> Iterator[_Limit]:

@@ -13,6 +13,7 @@ from operator import add
 from typing import Any, TypeVar
 
 from taso_opt.core.memory import all_memory
+from taso_opt.core.processors import cores
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.bounded import discover_bounded
@@ -35,7 +36,7 @@ from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, 
 from taso_opt.generate.slices import discover_slices
 from taso_opt.generate.subsume import subsumes
 from taso_opt.generate.tiles import discover_tiles
-from taso_opt.generate.workers import Engine, cores, processes
+from taso_opt.generate.workers import Engine, processes
 from taso_opt.generate.zeros import discover_zeros
 from taso_opt.semantics.devices import array_module
 from taso_opt.spec import SpecLibrary, load_specs

@@ -8,10 +8,10 @@ from typing import Any
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Item, Term, Var, postorder
+from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
+from taso_opt.spec.restating import restated
 
 Rename = Callable[[str], Dim]
 
@@ -27,19 +27,11 @@ class Schemes:
 
 def rebuild(rule: Rule, schemes: Schemes, builder: Builder) -> Rule:
     """The same equation under other schemes; TypeMismatch unless both sides get the same types again."""
-    rebuilt: dict[Term, Term] = {}
-    for term in postorder((*rule.source, *rule.target)):
-        if isinstance(term, Var):
-            rebuilt[term] = Var(schemes.names.get(term.name, term.name), schemes.types.get(term, term.type))
-        elif isinstance(term, Apply):
-            attributes = {**dict(term.attributes), **schemes.attributes.get(term, {})}
-            rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in term.children], attributes)
-        elif isinstance(term, Item):
-            rebuilt[term] = builder.item(rebuilt[term.term], term.index)
-    new = Rule(tuple(rebuilt[term] for term in rule.source), tuple(rebuilt[term] for term in rule.target))
-    if [builder.types(term) for term in new.source] != [builder.types(term) for term in new.target]:
-        raise TypeMismatch("expected both sides to have the same types, found different ones")
-    return new
+
+    def variable(old: Var) -> Var:
+        return Var(schemes.names.get(old.name, old.name), schemes.types.get(old, old.type))
+
+    return restated(builder, rule, variable, lambda term: {**dict(term.attributes), **schemes.attributes.get(term, {})})
 
 
 def occurrences(rule: Rule) -> list[str]:

@@ -90,11 +90,6 @@ def _shared(path: Path) -> Any:
     return pickle.loads(path.read_bytes())  # noqa: S301
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def processes(count: int) -> Iterator[Engine]:
     """An engine of `count` processes; with one it is this process."""

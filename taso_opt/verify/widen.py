@@ -13,12 +13,13 @@ from itertools import combinations
 
 from taso_opt.core.dims import Dim, Size, substitute, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Item, Term, Var, postorder, variables
+from taso_opt.core.term import Apply, Attribute, Var, postorder, variables
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import symbols_of
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.restating import restated
 from taso_opt.verify.side_by_side import places_and_types
 
 BATCH = symbol("*b")
@@ -62,25 +63,16 @@ def widen(builder: Builder, symbolic: Symbolic, rule: Rule, holds: Holds) -> lis
 
 def apply_change(builder: Builder, rule: Rule, change: Change) -> Rule | None:
     """The rule with other types and attributes, None when it is no longer well-typed."""
-    rebuilt: dict[Term, Term] = {}
-    roots = (*rule.source, *rule.target)
+
+    def attributes(term: Apply) -> Mapping[str, Attribute]:
+        values = {name: change.attributes.get((term.operator, name, value), value) for name, value in term.attributes}
+        return {**values, **change.places.get(term, {})}
+
     try:
-        for term in postorder(roots):
-            if isinstance(term, Var):
-                rebuilt[term] = Var(term.name, change.types.get(term, term.type))
-            elif isinstance(term, Item):
-                rebuilt[term] = builder.item(rebuilt[term.term], term.index)
-            elif isinstance(term, Apply):
-                values = {
-                    name: change.attributes.get((term.operator, name, value), value) for name, value in term.attributes
-                }
-                values.update(change.places.get(term, {}))
-                rebuilt[term] = builder.apply(term.operator, [rebuilt[child] for child in term.args], values)
-        source, target = (tuple(rebuilt[root] for root in side) for side in (rule.source, rule.target))
-        same = all(builder.type(u) == builder.type(v) for u, v in zip(source, target, strict=True))
+        new = restated(builder, rule, lambda old: Var(old.name, change.types.get(old, old.type)), attributes)
     except TypeMismatch:
         return None
-    return Rule(source, target) if same and source != target else None
+    return new if new.source != new.target else None
 
 
 def _group_changes(rule: Rule) -> Iterator[Change]:

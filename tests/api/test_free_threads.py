@@ -12,7 +12,7 @@ from taso_opt.api import OptimizeSettings, free_threads, optimize_file
 @pytest.fixture(autouse=True)
 def _two_processors(first_wins, monkeypatch):
     """However many processors the machine has."""
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(free_threads, "cores", lambda: 2)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_what_was_measured_at_more_threads_is_not_timed_again(model, process, as
 
 
 def test_one_processor_has_nothing_to_time(model, process, asked, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.setattr(free_threads, "cores", lambda: 1)
     assert optimized(model, process).speedup_free_threads is None
     assert not asked
 

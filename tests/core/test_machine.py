@@ -1,10 +1,11 @@
-"""Free memory of a machine and of the control groups, of both versions, that a process may be in."""
+"""Memory and processors of a machine, and of the control groups, of both versions, that a process may be in."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from taso_opt.core import memory
+from taso_opt.core import control_groups, memory
+from taso_opt.core.processors import cores
 
 GB = 1 << 30
 FIRST = {"memory.limit_in_bytes": 4 * GB, "memory.usage_in_bytes": 3 * GB}
@@ -17,8 +18,8 @@ def machine(tmp_path, monkeypatch):
 
     def write(own, groups):
         (tmp_path / "own").write_text(own)
-        monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
-        monkeypatch.setattr(memory, "CONTROL_GROUPS", tmp_path / "groups")
+        monkeypatch.setattr(control_groups, "OWN_GROUPS", tmp_path / "own")
+        monkeypatch.setattr(control_groups, "CONTROL_GROUPS", tmp_path / "groups")
         monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=8 * GB, total=10 * GB))
         for place, files in groups.items():
             folder = tmp_path / "groups" / place
@@ -32,7 +33,7 @@ def machine(tmp_path, monkeypatch):
 def test_without_control_groups_it_is_what_the_machine_has(machine, tmp_path, monkeypatch):
     machine("", {})
     assert (memory.free_memory(), memory.all_memory()) == (8 * GB, 10 * GB)
-    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "none")
+    monkeypatch.setattr(control_groups, "OWN_GROUPS", tmp_path / "none")
     assert memory.free_memory() == 8 * GB
 
 
@@ -68,3 +69,21 @@ def test_no_limit_or_a_high_one_or_an_unreadable_one_takes_nothing(machine, file
 def test_what_passes_its_limit_has_nothing_left(machine):
     machine("0::/\n", {".": {**SECOND, "memory.current": 5 * GB, "memory.stat": "anon 5"}})
     assert memory.free_memory() == 0
+
+
+@pytest.mark.parametrize(
+    ("own", "place", "files", "count"),
+    [
+        ("", ".", {}, 8),
+        ("0::/\n", ".", {"cpu.max": "250000 100000"}, 3),
+        ("0::/a/b\n", "a", {"cpu.max": "50000 100000"}, 1),
+        ("0::/\n", ".", {"cpu.max": "max 100000"}, 8),
+        ("0::/\n", ".", {"cpu.max": "900000 100000"}, 8),
+        ("5:cpu,cpuacct:/docker/1a\n", "cpu,cpuacct", {"cpu.cfs_quota_us": 200000, "cpu.cfs_period_us": 100000}, 2),
+        ("5:cpu:/\n", "cpu", {"cpu.cfs_quota_us": -1, "cpu.cfs_period_us": 100000}, 8),
+    ],
+)
+def test_processors_are_those_of_the_container(machine, monkeypatch, own, place, files, count):
+    machine(own, {place: files})
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)), raising=False)
+    assert cores() == count
