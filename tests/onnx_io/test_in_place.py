@@ -111,7 +111,7 @@ def test_a_rewritten_model_is_the_same_as_when_all_was_in_memory(save, library, 
 
 def test_a_link_is_read_in_place_and_a_name_that_is_none_of_data_whole(save, tmp_path):
     path = save(TEXT, WEIGHTS)
-    link, odd = tmp_path / "sub" / "link.onnx", tmp_path / "c:model.onnx"
+    link, odd = tmp_path / "sub" / "link.onnx", tmp_path / "c\\model.onnx"
     link.parent.mkdir()
     link.symlink_to(path)
     odd.write_bytes(path.read_bytes())
