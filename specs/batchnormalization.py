@@ -7,7 +7,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, fraction
 from taso_opt.spec.shapes import is_number, same_dims, same_dtype
 from taso_opt.spec.transcendental import power
 
@@ -37,7 +37,7 @@ def read(op, node):
     kind = node.types[0]
     if kind is None or node.opset < SINCE or node.output_count > 1 or node.attribute("training_mode", 0):
         return None
-    epsilon = literal(fraction(ratio(node.attribute("epsilon", 1e-5))), kind.dtype)
+    epsilon = literal(fraction(attribute_ratio(node, "epsilon", 1e-5)), kind.dtype)
     return op.BatchNormalization(*node.inputs, epsilon)
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, fraction
 from taso_opt.spec.transcendental import elu
 
 SINCE = 12
@@ -16,7 +16,7 @@ def evaluate(xp, x, alpha):
 
 
 def read(op, node):
-    alpha = ratio(node.attribute("alpha", 1.0))
+    alpha = attribute_ratio(node, "alpha", 1.0)
     return op.Celu(node.inputs[0], alpha=alpha) if alpha[0] > 0 else None
 
 

@@ -3,7 +3,7 @@
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import by_sign, fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, by_sign, fraction
 from taso_opt.spec.transcendental import elu as _elu
 
 
@@ -12,7 +12,7 @@ def evaluate(xp, x, alpha):
 
 
 def read(op, node):
-    return op.Elu(node.inputs[0], alpha=ratio(node.attribute("alpha", 1.0)))
+    return op.Elu(node.inputs[0], alpha=attribute_ratio(node, "alpha", 1.0))
 
 
 def write(term, context):

@@ -10,6 +10,9 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling
 from taso_opt.spec.shapes import broadcast_shapes
 
+SINCE = 8
+"""The opset that has Expand."""
+
 
 def infer(x, shape):
     if broadcast_shapes(x.shape, tuple(shape)) != tuple(shape):
@@ -31,6 +34,8 @@ def read(op, node):
 
 
 def write(term, context):
+    if context.opset < SINCE:
+        return None
     shape = term.attribute("shape")
     source = context.type_of(term.args[0]).shape
     if len(source) > len(shape):

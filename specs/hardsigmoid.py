@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from taso_opt.spec import OnnxCall, Spelling
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import clipped, fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, clipped, fraction
 
 
 def evaluate(xp, x, alpha, beta):
@@ -13,8 +13,8 @@ def evaluate(xp, x, alpha, beta):
 
 
 def read(op, node):
-    alpha, beta = node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
-    return op.HardSigmoid(node.inputs[0], alpha=ratio(alpha), beta=ratio(beta))
+    alpha, beta = attribute_ratio(node, "alpha", 0.2), attribute_ratio(node, "beta", 0.5)
+    return op.HardSigmoid(node.inputs[0], alpha=alpha, beta=beta)
 
 
 def write(term, context):

@@ -9,7 +9,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, fraction
 from taso_opt.spec.reductions import mean, pixels
 from taso_opt.spec.shapes import is_number, is_star, same_dims, same_dtype
 from taso_opt.spec.transcendental import power
@@ -42,7 +42,7 @@ def read(op, node):
     if kind is None:
         return None
     x, scale, shift = node.inputs
-    epsilon = literal(fraction(ratio(node.attribute("epsilon", 1e-5))), kind.dtype)
+    epsilon = literal(fraction(attribute_ratio(node, "epsilon", 1e-5)), kind.dtype)
     return op.InstanceNormalization(x, epsilon, scale, shift)
 
 

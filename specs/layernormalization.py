@@ -8,7 +8,7 @@ import numpy as np
 from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, fraction
 from taso_opt.spec.reductions import mean
 from taso_opt.spec.shapes import is_number, same_dims, same_dtype
 from taso_opt.spec.transcendental import power
@@ -39,7 +39,7 @@ def read(op, node):
     kind = node.types[0]
     if kind is None or node.attribute("axis", -1) not in (-1, kind.rank - 1) or node.output_count > 1:
         return None
-    epsilon = literal(fraction(ratio(node.attribute("epsilon", 1e-5))), kind.dtype)
+    epsilon = literal(fraction(attribute_ratio(node, "epsilon", 1e-5)), kind.dtype)
     x, *affine = (operand for operand in node.inputs if operand is not None)
     return op.LayerNormalization(x, epsilon, *affine)
 

@@ -3,7 +3,7 @@
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import by_sign, fraction, negated, positive, ratio
+from taso_opt.spec.piecewise import attribute_ratio, by_sign, fraction, negated, positive
 
 
 def evaluate(xp, x, alpha):
@@ -11,7 +11,7 @@ def evaluate(xp, x, alpha):
 
 
 def read(op, node):
-    return op.LeakyRelu(node.inputs[0], alpha=ratio(node.attribute("alpha", 0.01)))
+    return op.LeakyRelu(node.inputs[0], alpha=attribute_ratio(node, "alpha", 0.01))
 
 
 def write(term, context):

@@ -7,7 +7,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, fraction
 from taso_opt.spec.shapes import is_number, same_dtype
 from taso_opt.spec.transcendental import power
 from taso_opt.spec.windows import WindowShares
@@ -38,7 +38,7 @@ def read(op, node):
     if size < 3 or size % 2 == 0 or kind is None:
         return None
     names = (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))
-    alpha, beta, bias = (fraction(ratio(node.attribute(*named))) for named in names)
+    alpha, beta, bias = (fraction(attribute_ratio(node, *named)) for named in names)
     numbers = literal(alpha, kind.dtype), literal(bias, kind.dtype)
     return op.LRN(node.inputs[0], *numbers, reach=size // 2, beta=(beta.numerator, beta.denominator))
 

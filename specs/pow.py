@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from taso_opt.core.types import FRACTIONS
 from taso_opt.spec import OnnxCall, Spelling
 from taso_opt.spec.elementwise import scalar_operator
 from taso_opt.spec.piecewise import fraction, ratio
@@ -20,6 +21,8 @@ def read(op, node):
     if value is None or value.size != 1 or value.ndim > node.types[0].rank:
         return None
     exponent = ratio(value)
+    if fraction(exponent).denominator > 1 and node.types[0].dtype not in FRACTIONS:
+        return None  # of whole numbers runtimes round the power, here every root that it is made of would be rounded
     return op.Pow(node.inputs[0], exponent=exponent) if exponent[0] else None
 
 

@@ -3,7 +3,7 @@
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.piecewise import attribute_ratio, fraction, ratio
 from taso_opt.spec.transcendental import elu
 
 ALPHA, GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
@@ -15,8 +15,8 @@ def evaluate(xp, x, alpha, gamma):
 
 
 def read(op, node):
-    alpha, gamma = node.attribute("alpha", ALPHA), node.attribute("gamma", GAMMA)
-    return op.Selu(node.inputs[0], alpha=ratio(alpha), gamma=ratio(gamma))
+    alpha, gamma = attribute_ratio(node, "alpha", ALPHA), attribute_ratio(node, "gamma", GAMMA)
+    return op.Selu(node.inputs[0], alpha=alpha, gamma=gamma)
 
 
 def write(term, context):

@@ -3,15 +3,17 @@
 A frame has as many elements as the window, which is known ahead of time; without one all of them count alike.
 """
 
-from taso_opt.core.types import FLOATS
 from taso_opt.spec import Spelling
 from taso_opt.spec.fourier import PARTS, all_alike, is_small, number_of
+
+DTYPE = "float32"
+"""Of signals: the runtime has no convolutions of doubles."""
 
 
 def read(op, node):
     """A node with a known step and window; signals of complex numbers leave it opaque."""
     kind, step = node.types[0], number_of(node, 1)
-    if kind is None or kind.dtype not in FLOATS or kind.rank not in (2, 3) or step is None or step < 1:
+    if kind is None or kind.dtype != DTYPE or kind.rank not in (2, 3) or step is None or step < 1:
         return None
     if kind.rank == 3 and kind.shape[-1] != 1:
         return None

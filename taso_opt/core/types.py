@@ -14,6 +14,8 @@ TRUTH = "bool"
 """The element type of what is true or false; meanings compute it as 1 and 0."""
 
 FLOATS = frozenset({"float32", "float64"})
+FRACTIONS = FLOATS | {"float16", "bfloat16"}
+"""All types of which a quotient is not rounded to a whole number."""
 
 
 @dataclass(frozen=True, slots=True)

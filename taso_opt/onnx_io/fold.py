@@ -9,7 +9,6 @@ import numpy as np
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Const, Term, postorder
-from taso_opt.core.types import TRUTH
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.builder import Builder
@@ -40,13 +39,13 @@ class Folded:
 def fold_constant(builder: Builder, term: Term, constant: Callable[[Const], Array]) -> Array:
     """The value of a term over constants: floats are computed in float64 and rounded once, others in their own type.
 
-    What is true or false may stand beside numbers of one type, and be computed of these.
+    What is true or false may stand beside numbers, and be computed of these; it may choose between numbers of another
+    type than those that it compares.
     """
     parts = postorder([term])
     leaves: dict[Term, Array] = {leaf: _value(leaf, constant) for leaf in parts if isinstance(leaf, Const)}
-    dtypes = {value.dtype for value in leaves.values()} - {np.dtype(bool)} or {np.dtype(bool)}
-    assert len(dtypes) == 1, f"a constant expression has one element type, found {dtypes}"
-    dtype = np.dtype(bool) if builder.type(term).dtype == TRUTH else dtypes.pop()
+    wanted = builder.type(term).dtype
+    dtype = next((value.dtype for value in leaves.values() if value.dtype.name == wanted), np.dtype(wanted))
     if not all(map(builder.moves_data, parts)):
         leaves = {leaf: _widened(value) for leaf, value in leaves.items()}
     with np.errstate(all="ignore"):

@@ -14,6 +14,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
 from taso_opt.onnx_io.scopes import STANDARD, bodies
 from taso_opt.onnx_io.skeleton import skeleton
+from taso_opt.onnx_io.steps import has_near_steps
 
 UNKNOWN_TYPE = TensorType(UNKNOWN, ())
 """The type of a value that is no tensor, or of which not even the rank is known."""
@@ -92,7 +93,7 @@ def with_numbers(bare: ModelProto, numbers: Mapping[str, int]) -> ModelProto:
 def infer_types(bare: ModelProto) -> dict[str, TensorType]:
     """The type of every value of the main graph whose rank is found; a size that has no name gets a new symbol."""
     try:
-        inferred = shape_inference.infer_shapes(bare, strict_mode=False, data_prop=True)
+        inferred = shape_inference.infer_shapes(bare, strict_mode=False, data_prop=has_near_steps(bare))
     except (shape_inference.InferenceError, checker.ValidationError, ValueError, RuntimeError):
         inferred = bare
     used = {dim.dim_param for value in _values(inferred.graph) for dim in _dims(value.type)}

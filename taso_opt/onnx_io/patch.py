@@ -168,7 +168,7 @@ class Patch:
         assert call is not None, f"ONNX cannot express {term.operator} at opset {self._model.opset}"
         call = ordered_operands(self._builder, term, call, self._arrangement.constant.__contains__)
         if call.output_count == 1:
-            outputs = [self._names[term]]
+            outputs = [self._names.get(Item(term, 0), self._names[term])]  # a split may have one part
         else:
             items = [self._builder.item(term, index) for index in range(call.output_count)]
             mine = [self._names.get(item) if item not in self._model.origin else None for item in items]

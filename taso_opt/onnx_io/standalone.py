@@ -154,7 +154,8 @@ class _Standalone:
         if not isinstance(term, Const) or self._builder.type(term).elements != 1:
             return None
         if self._constant_values is None or literal_value(term) is not None:
-            return literal_value(term) or TYPICAL
+            known = literal_value(term)
+            return TYPICAL if known is None else known
         return simplest_fraction(self._constant_values(term).reshape(()))
 
     def add_output(self, term: Term) -> None:

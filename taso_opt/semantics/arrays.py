@@ -54,6 +54,17 @@ class FloatArrays:
         a, b = aligned(x, y)
         return np.minimum(a, b)
 
+    def clipped(self, x: Array, low: tuple[int, ...], high: tuple[int, ...]) -> Array:
+        """Element-wise Clip; an end is a numerator and a denominator, or nothing."""
+        for end, nearer in ((low, np.maximum), (high, np.minimum)):
+            if end:
+                x = nearer(x, x.dtype.type(Fraction(*end)))
+        return x
+
+    def magnitude(self, x: Array) -> Array:
+        """Element-wise absolute value."""
+        return np.abs(x)
+
     def less(self, x: Array, y: Array) -> Array:
         """1 where an element is less than the other, else 0, with broadcasting."""
         a, b = aligned(x, y)
@@ -176,7 +187,7 @@ class ModularArrays(FloatArrays):
     bounds the chance that two different polynomials of degree d agree on one random element by d / prime.
     """
 
-    larger = smaller = less = at_most = chosen = None  # type: ignore[assignment] # residues have no order
+    larger = smaller = less = at_most = chosen = clipped = magnitude = None  # type: ignore[assignment] # residues have no order
 
     prime = 2**31 - 1
     lowest = -1

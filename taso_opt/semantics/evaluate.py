@@ -13,7 +13,15 @@ from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule
 
-DIRECT = {"Less": "less", "LessOrEqual": "at_most", "Max": "larger", "Min": "smaller", "Where": "chosen"}
+DIRECT = {
+    "Abs": "magnitude",
+    "Clip": "clipped",
+    "Less": "less",
+    "LessOrEqual": "at_most",
+    "Max": "larger",
+    "Min": "smaller",
+    "Where": "chosen",
+}
 """What arrays of plain numbers compute themselves, where they have a method of that name."""
 
 
@@ -39,8 +47,8 @@ def evaluate(builder: Builder, xp: ArrayModule, roots: Sequence[Term], leaves: M
         arguments = [values[argument] for argument in term.args]
         # max(x, y) means y + relu(x - y), which infinities and numbers that wrap around do not obey.
         direct = getattr(xp, DIRECT.get(term.operator, ""), None)
-        compute = partial(operator.evaluate, xp, **builder.bound_attributes(term)) if direct is None else direct
-        values[term] = compute(*arguments)
+        compute = partial(operator.evaluate, xp) if direct is None else direct
+        values[term] = compute(*arguments, **builder.bound_attributes(term))
     return [values[root] for root in roots]
 
 

@@ -18,7 +18,7 @@ REAL = z3.RealSort()
 class OrderedReals(FloatArrays):
     """Object arrays of Z3 terms; the positive part is a case distinction, other functions are uninterpreted."""
 
-    larger = smaller = less = at_most = chosen = None  # type: ignore[assignment] # by cases, as the meanings say
+    larger = smaller = less = at_most = chosen = clipped = magnitude = None  # type: ignore[assignment] # by cases, as the meanings say
     facts: Sequence[z3.BoolRef] = ()
     """What is known of the functions."""
 

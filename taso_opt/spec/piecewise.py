@@ -113,6 +113,14 @@ def ratio(value: object) -> Ratio:
     return found.numerator, found.denominator
 
 
+def attribute_ratio(node: OnnxNode, name: str, default: float) -> Ratio:
+    """A float attribute of a node as a rational number; beside doubles every digit of what a float32 holds counts."""
+    value, kind = node.attribute(name, default), node.types[0]
+    if kind is not None and kind.dtype == "float64":
+        return Fraction(float(np.float32(value))).as_integer_ratio()
+    return ratio(value)
+
+
 def simplest_fraction(value: Array) -> Fraction:
     """The rational number of small denominator that rounds to the one element of a float array."""
     exact = value.item()

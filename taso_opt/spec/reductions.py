@@ -9,7 +9,7 @@ import numpy as np
 
 from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Attribute, Term
-from taso_opt.core.types import FLOATS, TensorType
+from taso_opt.core.types import FRACTIONS, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.axes import node_axes
 from taso_opt.spec.builder import Builder
@@ -28,8 +28,6 @@ from taso_opt.spec.transcendental import EXP, LOG
 from taso_opt.spec.windows import WindowShares
 
 Choices = Mapping[str, Sequence[Mapping[str, Attribute]]]
-
-FRACTIONS = frozenset({*FLOATS, "float16", "bfloat16"})
 
 ROWS_AND_COLUMNS: Choices = {"sums": ({"axes": (-1,)}, {"axes": (-2,)}), "totals": ({"axes": (-2, -1)},)}
 """The axes that the enumeration of what passes sums tries."""
@@ -54,7 +52,7 @@ def reduction(
     def infer(x: TensorType, axes: Sequence[int]) -> TensorType:
         if not axes or len(set(axes)) < len(axes) or not all(-x.rank <= axis < 0 for axis in axes):
             raise TypeMismatch(f"expected different axes from the end for {name}, found {list(axes)} of {x}")
-        if any(map(is_star, x.shape[min(axes) :])):
+        if any(map(is_star, x.shape[min(axes) :])) or any(x.shape[axis] == 0 for axis in axes):
             raise TypeMismatch(f"expected axes {list(axes)} of a tensor for {name}, found {x}")
         return TensorType(x.dtype, kept_shape(x.shape, axes))
 
@@ -81,7 +79,7 @@ def along_one_axis(name: str, evaluate: Callable[..., Array], choices: Choices |
     """The operator `name` of ONNX that gives every element of one axis a value that hangs on all of them."""
 
     def infer(x: TensorType, axis: int) -> TensorType:
-        if not -x.rank <= axis < 0 or any(is_star(dim) for dim in x.shape[axis:]):
+        if not -x.rank <= axis < 0 or any(is_star(dim) for dim in x.shape[axis:]) or x.shape[axis] == 0:
             raise TypeMismatch(f"expected a tensor with axis {axis} for {name}, found {x}")
         return x
 
@@ -114,7 +112,7 @@ def global_pool(name: str, evaluate: Callable[..., Array]) -> Operator:
     """The operator `name` of ONNX that reduces every channel of an image over all of its spatial axes."""
 
     def infer(x: TensorType) -> TensorType:
-        if x.rank < 3 or any(map(is_star, x.shape)):
+        if x.rank < 3 or any(map(is_star, x.shape)) or 0 in x.shape[2:]:
             raise TypeMismatch(f"expected an image for {name}, found {x}")
         return TensorType(x.dtype, kept_shape(x.shape, pixels(x.rank)))
 

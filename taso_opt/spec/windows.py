@@ -90,10 +90,12 @@ def _pads(
     for size, width, stride, dilation in zip(kind.shape[2:], kernel, strides, dilations, strict=True):
         span = dilation * (width - 1) + 1
         if isinstance(size, int):
-            totals.append(max((-(-size // stride) - 1) * stride + span - size, 0))
+            totals.append((-(-size // stride) - 1) * stride + span - size)
         elif stride == 1:
             totals.append(span - 1)
         else:
             return None
+    if any(total < 0 for total in totals):  # steps beyond the kernel: ONNX cuts something off, by half on either side
+        return None
     small, large = [total // 2 for total in totals], [total - total // 2 for total in totals]
     return (*small, *large) if mode == "SAME_UPPER" else (*large, *small)
