@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Const, Term, postorder
+from taso_opt.core.types import TRUTH
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.builder import Builder
@@ -44,13 +45,21 @@ def fold_constant(builder: Builder, term: Term, constant: Callable[[Const], Arra
     """
     parts = postorder([term])
     leaves: dict[Term, Array] = {leaf: _value(leaf, constant) for leaf in parts if isinstance(leaf, Const)}
-    wanted = builder.type(term).dtype
-    dtype = next((value.dtype for value in leaves.values() if value.dtype.name == wanted), np.dtype(wanted))
+    dtype = _element_type(builder.type(term).dtype, {value.dtype for value in leaves.values()})
     if not all(map(builder.moves_data, parts)):
         leaves = {leaf: _widened(value) for leaf, value in leaves.items()}
     with np.errstate(all="ignore"):
         (value,) = evaluate_arrays(builder, FloatArrays(), [term], leaves)
         return np.ascontiguousarray(value).astype(dtype, copy=False).reshape(value.shape)
+
+
+def _element_type(wanted: str, dtypes: Set[np.dtype[np.generic]]) -> np.dtype[np.generic]:
+    """NumPy's type of a name; one that NumPy lacks by itself is among those of the operands."""
+    numbers = dtypes - {np.dtype(bool)}
+    if wanted != TRUTH and len(numbers) == 1:
+        return next(iter(numbers))
+    found = [dtype for dtype in dtypes if dtype.name == wanted]
+    return found[0] if found else np.dtype(wanted)
 
 
 def _value(leaf: Const, constant: Callable[[Const], Array]) -> Array:

@@ -31,7 +31,7 @@ OF_TWO_ALONE = "it is true of two operands, but not of three, for which it would
 def examine_under_conditions(library: SpecLibrary, prover: Prover, rule: Rule) -> Verdict:
     """As `examine`; an equation that is not true in general may be proved under conditions, which the verdict names.
 
-    One that is both proved and refuted is unknown here, with both as the reason: nothing else is wrong for it.
+    One that is both proved and refuted is unknown here, with both as the reason: others keep their verdicts.
     """
     try:
         verdict = examine(library, prover, rule)
