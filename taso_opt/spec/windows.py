@@ -74,6 +74,14 @@ def read_windows(node: OnnxNode, kernel: Sequence[int]) -> dict[str, Any] | None
     return None if pads is None else {"strides": strides, "dilations": dilations, "pads": pads}
 
 
+def _cut_off(total: int, mode: str) -> int:
+    """How many elements automatic padding cuts off in front, where steps go beyond the kernel: half of all, truncated.
+
+    What is cut off behind is in no window.
+    """
+    return max(0, -total if mode == "SAME_UPPER" else -total - 1) // 2
+
+
 def _pads(
     node: OnnxNode, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> tuple[int, ...] | None:
@@ -90,12 +98,13 @@ def _pads(
     for size, width, stride, dilation in zip(kind.shape[2:], kernel, strides, dilations, strict=True):
         span = dilation * (width - 1) + 1
         if isinstance(size, int):
-            totals.append((-(-size // stride) - 1) * stride + span - size)
+            total = (-(-size // stride) - 1) * stride + span - size
+            if _cut_off(total, mode):
+                return None
+            totals.append(max(total, 0))
         elif stride == 1:
             totals.append(span - 1)
         else:
             return None
-    if any(total < 0 for total in totals):  # steps beyond the kernel: ONNX cuts something off, by half on either side
-        return None
     small, large = [total // 2 for total in totals], [total - total // 2 for total in totals]
     return (*small, *large) if mode == "SAME_UPPER" else (*large, *small)

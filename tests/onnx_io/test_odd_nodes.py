@@ -108,7 +108,7 @@ def test_the_magnitude_of_the_largest_whole_numbers_is_folded(library):
     ("node", "covered"),
     [
         ('Conv <auto_pad = "SAME_UPPER", strides = [4]> (x, w)', False),
-        ('Conv <auto_pad = "SAME_UPPER", strides = [1]> (x, w)', True),
+        ('Conv <auto_pad = "SAME_UPPER", strides = [2]> (x, w)', True),
         ('AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [2], strides = [4]> (x)', False),
         ('AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [3], strides = [3]> (x)', True),
         ("Pow(n, half)", False),
@@ -148,3 +148,21 @@ def test_expand_is_not_written_before_there_is_one(library):
     op = library.builder()
     wide = op.Expand(Const("x", TensorType("float32", (1, 4))), shape=(3, 4))
     assert spelled(op, wide, 7) is None and spelled(op, wide, 8).op_type == "Expand"
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("size", range(4, 13))
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 2), (1, 3), (1, 4), (2, 4), (2, 5), (3, 2)])
+def test_automatic_padding_is_that_of_the_runtime_or_left_to_it(tmp_path, library, run, mode, size, kernel, stride):
+    node = f'u = Conv <auto_pad = "{mode}", strides = [{stride}]> (x, w)'
+    w = np.ones((1, 1, kernel), np.float32)
+    proto = model_of(f"(float[1,1,{size}] x) => (float[1,1,n] y) {{ {node}  y = Identity(u) }}", w=w)
+    model = read_model(save(proto, tmp_path), library)
+    if OPAQUE not in operators(model):
+        op, (y,) = model.builder, model.graph.outputs
+        result = ModelProto.FromString(
+            standalone_model(op, [y], [], opset=17, ir_version=8, constant_values=lambda term: w)
+        )
+        x = np.arange(size, dtype=np.float32).reshape(1, 1, -1)
+        assert run(result, {"i0": x})["o0"].tolist() == run(proto, {"x": x})["y"].tolist()
+    assert OPAQUE not in operators(model) or stride > 2
