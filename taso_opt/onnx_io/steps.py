@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from taso_opt.onnx_io.scopes import STANDARD, graphs_of, nodes_of
 from taso_opt.spec.operator import Array
@@ -40,5 +40,5 @@ def _numbers(model: ModelProto) -> Iterator[tuple[str, Array]]:
             if attribute.HasField("t") and attribute.t.data_type in (TensorProto.INT32, TensorProto.INT64):
                 found.setdefault(node.output[0], []).append(numpy_helper.to_array(attribute.t))
             elif attribute.name in ("value_int", "value_ints"):
-                found.setdefault(node.output[0], []).append(np.array([attribute.i, *attribute.ints]))
+                found.setdefault(node.output[0], []).append(np.atleast_1d(helper.get_attribute_value(attribute)))
     yield from ((name, np.concatenate([one.reshape(-1) for one in values])) for name, values in found.items())

@@ -144,13 +144,13 @@ def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, eng
 
 
 def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:
-    """Whether an equation is proved and was evaluated; the cheaper witness comes first."""
+    """Whether an equation is proved and was evaluated, also as it is lifted; the cheaper witness comes first."""
     if prover.prove(rule) is not None:
         return False
     evaluated = refute(library.builder(), rule)
     if isinstance(evaluated, Counterexample):
         raise _contradiction(prover, rule, evaluated)
-    return evaluated > 0
+    return evaluated > 0 and not misleads(library.builder(), rule)
 
 
 def _contradiction(prover: Prover, rule: Rule, found: Counterexample, engine: str = ENGINE) -> Contradiction:

@@ -207,6 +207,21 @@ def test_external_data_of_bodies_is_found_wherever_the_process_is(save, library,
     onnx.checker.check_model(bare, full_check=True)
 
 
+def test_external_data_of_functions_is_found_wherever_the_process_is(save, library, tmp_path, monkeypatch):
+    text = """<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
+        g (float[N,40] x) => (float[N,40] y) { y = my.twice(x) }
+        <domain: "my", opset_import: ["" : 17]>
+        twice (x) => (y) { k = Constant <value = float {2}> ()  y = MatMul(x, k) }"""
+    model, k = parser.parse_model(text), np.random.default_rng(0).standard_normal((40, 40), np.float32)
+    (tmp_path / "w.bin").write_bytes(k.tobytes())
+    model.functions[0].node[0].attribute[0].t.CopyFrom(filed(k, "", 0))
+    (tmp_path / "elsewhere").mkdir()
+    path = save(model)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert [entry.bound for entry in read_model(path, library).inputs] == [(1, 40)]
+    assert not any(map(is_external, all_tensors(skeleton(onnx.load(path, load_external_data=False), path))))
+
+
 @pytest.mark.parametrize("offset", [None, "3"])
 def test_missing_or_short_external_data_is_refused(save, tmp_path, offset):
     path = save(external("w.bin", offset))

@@ -1,9 +1,11 @@
 """A rule that is true of two operands and false of three, for which it would be taken too, is not proved."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.examine import OF_TWO_ALONE, examine
+from taso_opt.verify.examine import OF_TWO_ALONE, examine, holds
 from taso_opt.verify.lifted import misleads
 from taso_opt.verify.verdict import Proved, Unknown
 
@@ -15,6 +17,12 @@ def test_numbers_and_sizes_in_attributes_may_stand_for_the_number_of_operands(li
     rule = parse_rule(text, library.builder())
     assert misleads(library.builder(), rule)
     assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
+
+
+def test_nor_does_such_a_form_hold_that_a_rule_is_widened_to(library):
+    proved = SimpleNamespace(prove=lambda rule: None)
+    assert not holds(library, proved, parse_rule(JOINED.format("n") + "x[*b, n], y[*b, n]", library.builder()))
+    assert holds(library, proved, parse_rule("Relu(Relu(x)) = Relu(x) where x[*b]", library.builder()))
 
 
 @pytest.mark.parametrize(
