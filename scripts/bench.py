@@ -27,13 +27,15 @@ from light_models import light_model
 from networks import NETWORKS
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
-from taso_opt.report.record import MeasuredSpeedup, Record
+from taso_opt.report.record import Comparison, MeasuredSpeedup, Record
 
 DIMS = {"silero_vad": {"unnamed_1": 256, "unnamed_2": 1}}
 """Sizes of symbolic dims where the runtime refuses to run a model at the tool's default ones."""
 
 LIGHT_BENCHED = ("inception_v1", "alexnet", "zfnet512")
 """Structures of the onnx package with random weights that no benchmark network has a like of."""
+
+ERROR = "error"
 
 BESIDE = 2
 """The number of threads at which results are compared once more."""
@@ -53,6 +55,11 @@ class Row:
     beside: MeasuredSpeedup | None = None
     """What the result gains with another number of threads."""
 
+    @property
+    def answer(self) -> str:
+        """What became of the model in a word."""
+        return ERROR if self.record is None else self.record.result
+
 
 @click.command()
 @click.argument("names", nargs=-1)
@@ -61,9 +68,6 @@ class Row:
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
 def main(names: Sequence[str], threads: int, budget: float | None, output: Path) -> None:
     """Measure the models named, or all of them, and write the table."""
-    unknown = set(names) - set(NETWORKS) - set(LIGHT_BENCHED) - set(PRETRAINED)
-    if unknown:
-        raise click.UsageError(f"expected names of networks or models, found {', '.join(sorted(unknown))}")
     rows = []
     with TemporaryDirectory(prefix="tasoopt-bench-") as folder:
         for name, kind, path in models(names, Path(folder)):
@@ -82,7 +86,13 @@ def main(names: Sequence[str], threads: int, budget: float | None, output: Path)
 
 
 def models(names: Sequence[str], folder: Path) -> Iterator[tuple[str, str, Path]]:
-    """Name, kind and file of each model; networks are built here, pre-trained ones fetched and copied."""
+    """Name, kind and file of each model; networks are built here, pre-trained ones fetched and copied.
+
+    Raises click.UsageError for a name that no model has.
+    """
+    unknown = set(names) - set(NETWORKS) - set(LIGHT_BENCHED) - set(PRETRAINED)
+    if unknown:
+        raise click.UsageError(f"expected names of networks or models, found {', '.join(sorted(unknown))}")
     for name, build in NETWORKS.items():
         if not names or name in names:
             path = folder / f"{name}.onnx"
@@ -115,11 +125,14 @@ def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row
     total_s = time.monotonic() - started
     compared = CompareSettings(threads=settings.threads, dims=settings.bindings[0])
     if record.speedup is None and record.output is not None:
-        record = with_comparison(record, compared)
+        found = comparison(record, compared)
+        if found is not None:
+            record = replace(record, speedup=found.speedup, max_rel_error=found.max_rel_error)
     row = Row(name, kind, record, "", total_s)
     if not is_improved(row) or settings.threads == BESIDE:
         return row
-    return replace(row, beside=with_comparison(record, replace(compared, threads=BESIDE)).speedup)
+    beside = comparison(record, replace(compared, threads=BESIDE))
+    return replace(row, beside=None if beside is None else beside.speedup)
 
 
 def usage(row: Row) -> rule_usage.Usage:
@@ -128,15 +141,14 @@ def usage(row: Row) -> rule_usage.Usage:
     return rule_usage.Usage(row.name, {rule.id: (rule.count, rule.text) for rule in rules})
 
 
-def with_comparison(record: Record, settings: CompareSettings) -> Record:
-    """The record with its output measured against its input, whatever was measured before."""
+def comparison(record: Record, settings: CompareSettings) -> Comparison | None:
+    """The output measured against the input, whatever was measured before; None where they cannot be timed."""
     assert record.output is not None, "a dry run has no output"
     try:
-        found = compare_files(record.input, record.output, settings)
+        return compare_files(record.input, record.output, settings)
     except TasoError as error:
         print(f"{record.input}: not timed, {error}", file=sys.stderr)
-        return record
-    return replace(record, speedup=found.speedup, max_rel_error=found.max_rel_error)
+        return None
 
 
 HEADER = (
@@ -174,15 +186,16 @@ def with_interval(found: MeasuredSpeedup | None) -> str:
 def summary(rows: Sequence[Row]) -> str:
     """How many models became faster, in sentences, and by how much in the geometric mean."""
     gains = [row.record.speedup.ratio for row in rows if is_improved(row) and row.record and row.record.speedup]
-    refused = sum(row.record is None for row in rows)
+    refused = sum(row.answer == ERROR for row in rows)
+    unchanged = len(rows) - len(gains) - refused
     mean = f", by {geometric_mean(gains):.2f} in the geometric mean" if gains else ""
     errors = f" {refused} could not be optimized." if refused else ""
-    return f"Of {len(rows)} models {len(gains)} became faster{mean}; the others came back unchanged.{errors}"
+    return f"Of {len(rows)} models {len(gains)} became faster{mean}; {unchanged} came back unchanged.{errors}"
 
 
 def is_improved(row: Row) -> bool:
     """Whether a rewriting was written."""
-    return row.record is not None and row.record.result == "improved"
+    return row.answer == "improved"
 
 
 def write(rows: Sequence[Row], output: Path, threads: int, budget: float | None) -> None:

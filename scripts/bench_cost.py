@@ -26,6 +26,7 @@ import click
 import numpy as np
 
 from bench import DIMS, models
+from networks import NETWORKS
 from taso_opt.api.session import usable_rules
 from taso_opt.core.graph import Graph
 from taso_opt.core.rule import FpClass
@@ -120,9 +121,7 @@ def main(names: Sequence[str], rewrites: int, seconds: float, device: str, outpu
     """Predict and measure the networks named, or all of them, and write the page."""
     rows: list[Row] = []
     with TemporaryDirectory(prefix="tasoopt-cost-") as folder, CostTable() as table:
-        for name, kind, path in models(names, Path(folder)):
-            if kind != "network" and not names:
-                continue
+        for name, _, path in models(names or tuple(NETWORKS), Path(folder)):
             try:
                 rows.append(measure(name, path, rewrites, seconds, table, RunSettings(device)))
             except TasoError as error:
@@ -144,14 +143,12 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
         for graph in (model.graph.outputs, *graphs):
             cost.cost(graph)
         originals, ratios, noises = list[float](), list[float | None](), list[float]()
-        for start in range(0, len(graphs), AT_ONCE):
+        for start in range(0, max(1, len(graphs)), AT_ONCE):  # once for the original where it has no rewrites
             before = cost.slowness()
             original_ms, faster, noise = timed(process, run, model, graphs[start : start + AT_ONCE], path.parent)
             originals.append(2 * original_ms / (before + cost.slowness()))
             ratios += faster
             noises.append(noise)
-        if not graphs:
-            return Row(name, (), 1.0)
         original_ms, outputs = statistics.median(originals), model.graph.outputs
         points = [Point(cost.cost(outputs) * 1e3, original_ms, ())]
         for graph, ratio in zip(graphs, ratios, strict=True):
@@ -162,7 +159,7 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
 
 def random_graphs(model: Model, count: int, seconds: float) -> Iterator[tuple[Term, ...]]:
     """Different graphs that random steps lead to, as many as asked for or as are found in time."""
-    rewriter = Rewriter(model.builder, usable_rules(None, FpClass.E3), model.literal)
+    rewriter = Rewriter.of_model(model, usable_rules(None, FpClass.E3))
     admissible, seen, started = spellable(model), {model.graph.outputs}, time.monotonic()
     for seed in range(4 * count):
         if len(seen) > count or time.monotonic() - started > seconds:
@@ -204,7 +201,7 @@ def kernel(unit: Unit) -> str:
 
 def line(row: Row) -> str:
     """One row of the table in Markdown."""
-    original, *rewrites = row.points or (Point(0.0, 1.0, ()),)
+    original, *rewrites = row.points
     errors = [abs(point.error) for point in rewrites]
     correlation = f"{row.correlation:.2f}" if row.spread > row.noise**2 else f"({row.correlation:.2f})"
     off = f"{statistics.median(errors):.0%}" if errors else ""

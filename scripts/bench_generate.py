@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from published_enumeration import Problem, equal_outputs, graphs
 from taso_opt.core.processors import cores
 from taso_opt.core.term import Var
 from taso_opt.core.types import parse_scheme
@@ -27,7 +28,6 @@ from taso_opt.generate.candidates import claims
 from taso_opt.generate.enumerate import enumerate_terms
 from taso_opt.generate.families import EXTRA
 from taso_opt.generate.moves import shards
-from taso_opt.generate.oracle import Problem, equal_outputs, graphs
 from taso_opt.spec import load_specs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -191,7 +191,7 @@ def extrapolated(rows: Mapping[str, Row]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for prefix in ("full", "family"):
         known = sorted((int(name.rpartition("-")[2]), row) for name, row in rows.items() if name.startswith(prefix))
-        if len(known) > 1:
+        if len(known) > 1 and known[-2][0] == known[-1][0] - 1:
             (_, before), (size, last) = known[-2:]
             growth = last["cpu_seconds"] / before["cpu_seconds"]
             hours = last["cpu_seconds"] * growth / 3600

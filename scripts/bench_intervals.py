@@ -12,15 +12,16 @@ import platform
 import statistics
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from bench import models
+from bench import DIMS, models
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
+from taso_opt.errors import TasoError
 from taso_opt.report.record import MeasuredSpeedup
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-intervals.md"
@@ -62,7 +63,7 @@ class Row:
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--repetitions", default=20, show_default=True)
+@click.option("--repetitions", type=click.IntRange(2), default=20, show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
 def main(names: Sequence[str], repetitions: int, output: Path) -> None:
     """Repeat the comparisons of the models named, or of a choice of all families, and write the page."""
@@ -70,20 +71,27 @@ def main(names: Sequence[str], repetitions: int, output: Path) -> None:
     with TemporaryDirectory(prefix="tasoopt-intervals-") as folder:
         for name, _, path in models(names or NAMES, Path(folder)):
             result = Path(folder) / f"{name}.opt.onnx"
-            record = optimize_file(path, OptimizeSettings(output=result))
-            if record.result != "improved":
-                print(f"{name}: {record.reason}", file=sys.stderr)
+            settings = OptimizeSettings(output=result, dims=DIMS.get(name, {}))
+            try:
+                record = optimize_file(path, settings)
+                if record.result != "improved":
+                    print(f"{name}: {record.reason}", file=sys.stderr)
+                    continue
+                compared = CompareSettings(dims=settings.bindings[0])
+                found = [speedup(path, result, replace(compared, seed=seed)) for seed in range(repetitions)]
+            except TasoError as error:
+                print(f"{name}: {error}", file=sys.stderr)
                 continue
-            rows.append(Row(name, tuple(compared(path, result, seed) for seed in range(repetitions))))
+            rows.append(Row(name, tuple(found)))
             print(line(rows[-1]), file=sys.stderr, flush=True)
             write(rows, output)
 
 
-def compared(original: Path, result: Path, seed: int) -> MeasuredSpeedup:
+def speedup(original: Path, result: Path, settings: CompareSettings) -> MeasuredSpeedup:
     """One repetition of the measurement."""
-    speedup = compare_files(original, result, CompareSettings(seed=seed)).speedup
-    assert speedup is not None, "models that were compared before can be timed"
-    return speedup
+    found = compare_files(original, result, settings).speedup
+    assert found is not None, "models that were compared before can be timed"
+    return found
 
 
 def line(row: Row) -> str:

@@ -24,7 +24,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -148,20 +148,16 @@ def space(path: Path, table: CostTable, process: RuntimeProcess) -> Space:
     builder = load_specs().builder(model.bindings)
     measurer = Measurer.of_model(process, RunSettings(), probe(process), model, builder)
     cost = CostModel.of_model(model, builder, table, measurer)
-    rules = usable_rules(None, FpClass.E3)
-    return Space(model, Rewriter(model.builder, rules, model.literal, model.within), cost)
+    return Space(model, Rewriter.of_model(model, usable_rules(None, FpClass.E3)), cost)
 
 
 def measure(name: str, here: Space, graphs: int) -> Row:
-    """Search with costs not yet known, visit all graphs, and search again with the costs of all known."""
+    """Search with costs not yet known, then with costs that are known, and visit all graphs."""
     original = here.model.graph.outputs
-    cold, cold_s = timed(lambda: here.search(DEFAULT_ALPHA))
-    (best, visits, more), visit_s = timed(lambda: visited(here, cold.outputs, graphs))
-    warm_s, found = 0.0, dict[float, float]()
-    for alpha in ALPHAS:
-        plan, took_s = timed(partial(here.search, alpha))
-        found[alpha] = here.cost.cost(plan.outputs)
-        warm_s = took_s if alpha == DEFAULT_ALPHA else warm_s
+    _, cold_s = timed(lambda: here.search(DEFAULT_ALPHA))
+    searched = {alpha: timed(partial(here.search, alpha)) for alpha in ALPHAS}
+    results = {alpha: plan.outputs for alpha, (plan, _) in searched.items()}
+    (best, visits, more), visit_s = timed(lambda: visited(here, results, graphs))
     reached = next(one for one in visits if best in one.origins)
     return Row(
         name,
@@ -169,28 +165,31 @@ def measure(name: str, here: Space, graphs: int) -> Row:
         len({graph for one in visits for graph in one.origins}),
         more,
         here.cost.cost(original),
-        found,
+        {alpha: here.cost.cost(outputs) for alpha, outputs in results.items()},
         here.cost.cost(best),
         tuple(described(reached.path(best))),
         original not in reached.origins,
         cold_s,
-        warm_s,
+        searched[DEFAULT_ALPHA][1],
         visit_s,
     )
 
 
-def visited(here: Space, result: Outputs, graphs: int) -> tuple[Outputs, list[Visited], int | None]:
+def visited(here: Space, results: Mapping[float, Outputs], graphs: int) -> tuple[Outputs, list[Visited], int | None]:
     """The cheapest graph of all visits, these visits, and to how many operators more they are all; see the page.
 
-    The number is None where the visits from the original have everything.
+    `results` are what searches found by their alpha, from the default one of which a last visit starts where the others
+    are cut off. The number is None where the visits from the original have everything.
     """
     original, visitor = here.model.graph.outputs, here.visitor(graphs)
     visits, more = visitor.widening(original)
     everything = visits[-1].everything
     if not everything:
-        visits.append(visitor.visit(result, operator_count(original) + more + 1))
+        visits.append(visitor.visit(results[DEFAULT_ALPHA], operator_count(original) + more + 1))
+    joint = set(results.values()) - {graph for one in visits for graph in one.origins}  # of moves of many steps at once
+    visits += [Visited({graph: None}, exhausted=True, everything=False) for graph in joint]
     most = MOST_WORK * here.work(original) + WORTH_MEASURING
-    reached = dict.fromkeys((result, *(graph for one in visits for graph in one.origins)))
+    reached = dict.fromkeys((*results.values(), *(graph for one in visits for graph in one.origins)))
     worth = [graph for graph in reached if here.work(graph) <= most]
     return cheapest(here.cost, worth, original), visits, None if everything else more
 

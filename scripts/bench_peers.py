@@ -11,7 +11,6 @@ import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import copyfile
@@ -24,12 +23,13 @@ from peers import PACKAGES, rewrite, versions
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import read_model
-from taso_opt.runtime import CompareLatency, Contestant, LatencyComparison, RunSettings, RuntimeProcess, compare_latency
+from taso_opt.runtime import CompareLatency, Contestant, Ratio, RunSettings, RuntimeProcess, compare_latency
 from taso_opt.search.agreement import agreement
 from taso_opt.search.feeds import sample_feeds, timing_feeds
 from taso_opt.spec import load_specs
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-peers.md"
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT, BUILD = ROOT / "docs" / "benchmarks-peers.md", ROOT / "build"
 OURS = "tasoopt"
 LIMIT_S = 40.0
 """For the measurement of one model with all results; a slow one gets fewer rounds in it."""
@@ -91,7 +91,7 @@ class Row:
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep all originals and results in this folder.")
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
 def main(names: Sequence[str], threads: int, keep: Path | None, output: Path) -> None:
-    """Measure the models named, or all of them, and write the table; figures go to OUTPUT with .json too."""
+    """Measure the models named, or all of them, and write the table; the figures go to the folder build as JSON too."""
     missing = set(PACKAGES) - set(versions())
     if missing:
         raise click.UsageError(f"expected the tools of tasoopt[bench], found no {', '.join(sorted(missing))}")
@@ -149,14 +149,16 @@ def compared(
             process, CompareLatency(original, tuple(agreeing.values()), timing, run, time_limit_s=LIMIT_S)
         )
     for tool, contestant in zip(agreeing, latency.candidates, strict=True):
-        figures[tool] = _figure(latency, contestant) if isinstance(contestant, Contestant) else Figure(why="fails")
-    figures[""] = _figure(latency, latency.control, 1.0)
+        if isinstance(contestant, Contestant):
+            figures[tool] = _figure(latency.speedup(contestant))
+        else:
+            figures[tool] = Figure(why="fails")
+    figures[""] = _figure(latency.ratio(latency.control))
     return figures
 
 
-def _figure(latency: LatencyComparison, found: Contestant, by: float | None = None) -> Figure:
-    ratio, control = latency.ratio(found), by or latency.ratio(latency.control).value
-    return Figure(ratio.value / control, ratio.low / control, ratio.high / control)
+def _figure(found: Ratio) -> Figure:
+    return Figure(found.value, found.low, found.high)
 
 
 def line(row: Row) -> str:
@@ -186,7 +188,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def write(rows: Sequence[Row], output: Path, threads: int) -> None:
-    """Write the page, and the figures as JSON beside the temporary files of the build."""
+    """Write the page, and the figures as JSON to the folder of what is built."""
     used = ", ".join(f"{PACKAGES[tool]} {number}" for tool, number in versions().items())
     text = [
         "# Benchmarks against other tools",
@@ -206,10 +208,8 @@ def write(rows: Sequence[Row], output: Path, threads: int) -> None:
         "",
     ]
     output.write_text("\n".join(text))
-    figures = output.resolve().parent.parent / "build" / f"{output.stem}.json"
-    with suppress(OSError):
-        figures.parent.mkdir(exist_ok=True)
-        figures.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    BUILD.mkdir(exist_ok=True)
+    (BUILD / f"{output.stem}.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
 
 
 if __name__ == "__main__":

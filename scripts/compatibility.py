@@ -26,6 +26,9 @@ MODES = {
     "wandered": "detours added, then six random rules applied",
 }
 REAL_MODES = (*MODES, "far")
+PASSED, FAILED = 0, 1
+"""Exit codes of pytest where it has run the tests."""
+
 RESULTS = {
     "agrees": "gives the outputs of the suite",
     "agrees with the runtime": "gives the outputs of the runtime, which are not those of the suite",
@@ -111,8 +114,11 @@ def _run(path: str, reuse: bool) -> list[Result]:
     report = REPORTS / f"{Path(path).stem}.xml"
     report.parent.mkdir(exist_ok=True)
     if not (reuse and report.exists()):
+        report.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", path]
-        subprocess.run([*command, "-o", "junit_family=xunit1"], cwd=ROOT, check=False)
+        code = subprocess.run([*command, "-o", "junit_family=xunit1"], cwd=ROOT, check=False).returncode
+        if code not in (PASSED, FAILED):
+            raise SystemExit(f"expected pytest to run {path}, found exit code {code}")
     return list(read_report(report))
 
 

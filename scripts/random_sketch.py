@@ -16,6 +16,9 @@ FLOATS = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16"
 CODES = {**FLOATS, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "bool": TensorProto.BOOL}
 NAMES = {code: name for name, code in CODES.items()}
 
+WHOLE_NUMBERS = (-3, -2, -1, 0, 1, 2, 3)
+"""What weights that are no floats are drawn from; a rounded normal distribution would be zeros for the most part."""
+
 Draw = Callable[["Sketch", "Value"], object]
 """Appends to a graph what takes one of its values, or leaves it as it is where that does not suit."""
 
@@ -66,8 +69,11 @@ class Sketch:
         if known and self.random.random() < 0.4:
             return self.random.choice(known)
         made = Value(self.name("w"), dtype, shape)
-        array = (self.generator.standard_normal(shape) * scale).astype(dtype)
-        tensor = numpy_helper.from_array(np.asarray(array), made.name)
+        if dtype in FLOATS:
+            numbers = self.generator.standard_normal(shape) * scale
+        else:
+            numbers = self.generator.choice(WHOLE_NUMBERS, shape)
+        tensor = numpy_helper.from_array(np.asarray(numbers).astype(dtype), made.name)
         match self.random.randrange(8):
             case 0:
                 self.nodes.append(helper.make_node("Constant", [], [made.name], value=tensor))

@@ -54,7 +54,7 @@ def explain_node(
     tell("reading the model")
     read = read_model(Path(model), load_specs(), chosen.bindings[0])
     place = _find(read, node)
-    rewriter = Rewriter(read.builder, read_rules(chosen.rules, read.builder), read.literal, read.within, read.leaves)
+    rewriter = Rewriter.of_model(read, read_rules(chosen.rules, read.builder))
     graph = read.graph.terms()
     live = [term for term in place.terms if term in set(graph) and not rewriter.is_constant(term)]
     note = _note(read, place, live)

@@ -29,7 +29,7 @@ def force_rewriting(
     Everything but the choice is what `optimize` does: reading, matching, preconditions, writing, saving. Raises as it.
     """
     model = read_model(path, load_specs())
-    rewriter = Rewriter(model.builder, usable_rules(None, fp_class), model.literal, model.within, model.leaves)
+    rewriter = Rewriter.of_model(model, usable_rules(None, fp_class))
     walk = wander(model.builder, rewriter, model.graph.outputs, spellable(model), seed=seed, steps=steps, shrink=shrink)
     result = write_model(model, Graph(model.graph.inputs, walk.outputs))
     save_atomically(result, output, original=path, source=model.proto)

@@ -172,7 +172,7 @@ def _searched(
 ) -> tuple[SearchResult, Costs]:
     """What a search finds, and anew where that rests on noise; its plans are priced by the costs as they are then."""
     model, outputs, found = job.model, job.model.graph.outputs, None
-    rewriter = Rewriter(model.builder, rules, model.literal, model.within, model.leaves)
+    rewriter = Rewriter.of_model(model, rules)
 
     def report(best: Plan, expanded: int) -> None:
         left = max(0.0, job.budget - clock.seconds)

@@ -7,7 +7,7 @@ allow. What is found holds at a few points; the verifier decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -15,11 +15,10 @@ import numpy as np
 
 from taso_opt.core.condition import ALL_BOUNDS, AT_LEAST_1, AT_MOST_0, FROM_0_TO_1, Bounds, Condition
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Term, Var, variables
+from taso_opt.core.term import Apply, Term, Var, variables
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.scalars import LARGEST, SPREAD, Values, operations, value_key
-from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.generate.scalars import LARGEST, SPREAD, Operation, Values, operations, value_key
 from taso_opt.semantics.conditions import fitted
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -112,22 +111,19 @@ class _Enumeration:
 
     def _applications(self, size: int) -> Iterator[tuple[Term, Values]]:
         for operation in self._operations:
-            operator, attributes = operation.operator, operation.attributes
-            for sizes in product(range(size), repeat=int(operator.arity or 1)):
+            for sizes in product(range(size), repeat=int(operation.operator.arity or 1)):
                 if sum(sizes) == size - 1:
-                    yield from self._applied(operator, attributes, sizes)
+                    yield from self._applied(operation, sizes)
 
-    def _applied(
-        self, operator: Operator, attributes: Mapping[str, Attribute], sizes: Sequence[int]
-    ) -> Iterator[tuple[Term, Values]]:
+    def _applied(self, operation: Operation, sizes: Sequence[int]) -> Iterator[tuple[Term, Values]]:
+        operator = operation.operator
         for operands in product(*(self._levels[size] for size in sizes)):
             terms = [term for term, _ in operands]
             if not self._is_useful(operator, terms):
                 continue
-            with np.errstate(all="ignore"):
-                row = operator.evaluate(FloatArrays(), *(values for _, values in operands), **attributes)
+            row = operation.values(*(values for _, values in operands))
             if np.isfinite(row).all() and (np.abs(row) < LARGEST).all() and np.ptp(row[:SAMPLES]) > 0:
-                yield self._builder.apply(operator.name, terms, attributes), row
+                yield self._builder.apply(operator.name, terms, operation.attributes), row
 
     def _is_useful(self, operator: Operator, operands: Sequence[Term]) -> bool:
         """Whether constants stand where models have them: as scales and slopes of data, and each of them once.

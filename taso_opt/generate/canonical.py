@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain, count
 
 from taso_opt.core.dims import STAR, Size
 from taso_opt.core.rule import Rule
@@ -124,7 +125,7 @@ def _size_names(order: Reading) -> dict[str, str]:
     for name, value in (one for one in order if not isinstance(one, Var)):
         for wanted, size in zip(_parameters(name, value), flat(value), strict=False):
             if isinstance(size, Size) and size.symbol is not None and size.symbol not in names:
-                names[size.symbol] = _fresh([wanted, *(f"{wanted}{number}" for number in range(2, 10))], taken)
+                names[size.symbol] = _fresh([wanted], taken)
     letters = IMAGE_SIZES if any(isinstance(one, Var) and one.type.rank > 3 for one in order) else MATRIX_SIZES
     dims = [dim for one in order for dim in (one.type.shape if isinstance(one, Var) else flat(one[1]))]
     lone = [dim for dim in dims if isinstance(dim, Size) and dim.symbol is not None]
@@ -141,7 +142,8 @@ def _parameters(name: str, value: Attribute) -> tuple[str, ...]:
 
 
 def _fresh(names: Sequence[str], taken: set[str]) -> str:
-    """The first name that is not taken; it is then."""
-    name = next(name for name in names if name not in taken)
+    """The first name that is not taken, or the last with a number where all are; it is taken then."""
+    numbered = (f"{names[-1]}{number}" for number in count(2))
+    name = next(name for name in chain(names, numbered) if name not in taken)
     taken.add(name)
     return name

@@ -44,25 +44,30 @@ class Checkpoint:
 def open_checkpoint(folder: Path | None, task: Mapping[str, Any]) -> Checkpoint:
     """The checkpoint in a folder, made where there is none; `task` is all that the pieces depend on, as JSON values.
 
-    A last line that was cut off is left out. Raises InvalidInputError when the folder cannot be used, holds the pieces
-    of another task, or something else.
+    A last line that was cut off is left out, and written again if it is the task's. Raises InvalidInputError when the
+    folder cannot be used, holds the pieces of another task, or something else.
     """
     if folder is None:
         return Checkpoint()
-    path = folder / FILE
+    path, head = folder / FILE, f"{json.dumps(task, sort_keys=True)}\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        fresh = not path.exists() or path.stat().st_size == 0
+        fresh = not path.exists() or _is_cut_off(path, head)
         pieces = {} if fresh else _read(path, task)
         file = path.open("a" if not fresh else "w", encoding="utf-8")
+        if fresh:
+            file.write(head)
+            file.flush()
     except OSError as error:
         raise InvalidInputError(
             f"expected a folder that can be written for --resume, found {folder}: {error}"
         ) from error
-    if fresh:
-        file.write(json.dumps(task, sort_keys=True) + "\n")
-        file.flush()
     return Checkpoint(file, pieces)
+
+
+def _is_cut_off(path: Path, head: str) -> bool:
+    """Whether a file has a part of its first line and nothing else."""
+    return path.stat().st_size < len(head) and head.encode().startswith(path.read_bytes())
 
 
 def _read(path: Path, task: Mapping[str, Any]) -> dict[tuple[str, int], Any]:

@@ -42,9 +42,10 @@ def holds(rule: Rule, builder: Builder, seed: int, count: int) -> bool:
 def holds_in_floats(rule: Rule, builder: Builder, seed: int, count: int) -> bool:
     """Whether both sides agree in double precision on `count` random instances, up to rounding.
 
-    Those of a rule with conditions meet them, and both sides have to be defined there.
+    Those of a rule with conditions meet them, and both sides have to be defined there. False when too few can be made.
     """
     generator = np.random.default_rng([seed, 4])
+    done = 0
     for sources, targets in _instances(rule, builder, generator, count):
         leaves: dict[Term, Array] = {
             variable: generator.standard_normal(_shape(variable)) for variable in _variables(sources, targets)
@@ -57,7 +58,8 @@ def holds_in_floats(rule: Rule, builder: Builder, seed: int, count: int) -> bool
         pairs = zip(results[: len(sources)], results[len(sources) :], strict=True)
         if any(left.shape != right.shape or far_apart(left, right).any() for left, right in pairs):
             return False
-    return True
+        done += 1
+    return done == count
 
 
 Sides = tuple[tuple[Term, ...], tuple[Term, ...]]

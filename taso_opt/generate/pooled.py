@@ -19,7 +19,6 @@ from taso_opt.core.types import parse_scheme
 from taso_opt.errors import TypeMismatch
 from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.scalars import SPREAD, operations
-from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
@@ -57,12 +56,8 @@ def discover_pooled(library: SpecLibrary, seed: int, operators: frozenset[str]) 
 def _is_defined(operator: Operator) -> bool:
     """Whether every number has an image: of the numbers in a window the greatest one may have one alone."""
     points = np.linspace(-SPREAD, SPREAD, POINTS)
-    with np.errstate(all="ignore"):
-        images = (
-            operator.evaluate(FloatArrays(), *(points,) * int(operator.arity or 1), **choice.attributes)
-            for choice in operations(operator)
-        )
-        return all(bool(np.isfinite(image).all()) for image in images)
+    images = (choice.values(*(points,) * int(operator.arity or 1)) for choice in operations(operator))
+    return all(bool(np.isfinite(image).all()) for image in images)
 
 
 def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:

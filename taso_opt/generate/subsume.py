@@ -138,4 +138,5 @@ def _solve(wanted: Size, name: str, found: Dim, bound: Mapping[str, Dim]) -> Dim
     if factor == 0:
         return None
     quotient = difference // factor
-    return quotient if factor * quotient == difference else None
+    becomes = substitute(wanted, lambda other: quotient if other == name else bound.get(other))
+    return quotient if becomes == found else None  # where it is not linear in it, it becomes something else

@@ -127,7 +127,7 @@ class Table:
         for kind, (numbers, parts) in sorted(self._fresh.items()):
             values = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
             masks = np.array([self.nodes[number].mask for number in numbers], np.int64)
-            operators = np.array([sorted(self.nodes[number].operators) for number in numbers], np.int64)
+            operators = np.array([_filled(self.nodes[number].operators, size) for number in numbers], np.int64)
             bank = Bank(len(self.banks), kind, size, np.array(numbers, np.int64), masks, operators, values)
             for row, number in enumerate(numbers):
                 self.places[number] = bank.order, row
@@ -154,6 +154,12 @@ class Table:
         for larger, smaller in _overlapping(by_set, total):
             for first in by_set[larger]:
                 yield from ((first, second) for second in by_set[smaller])
+
+
+def _filled(operators: frozenset[int], size: int) -> list[int]:
+    """The operators of a term as so many numbers: one that shares some among three operands has fewer than it seems."""
+    found = sorted(operators)
+    return found + found[-1:] * (size - len(found))
 
 
 def _overlapping(sets: dict[frozenset[int], list[int]], total: int) -> Iterator[tuple[frozenset[int], frozenset[int]]]:

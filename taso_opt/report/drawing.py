@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from taso_opt.core.term import Apply, Attribute, Const, Item, Term, postorder
+from taso_opt.core.term import Apply, Attribute, Item, Term, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.report.evidence import Drawing, DrawnNode
 from taso_opt.spec.builder import OPAQUE
+from taso_opt.spec.constants import Constants
 
 MOST_OUTPUTS = 3
 MOST_OPERANDS = 4
@@ -41,6 +42,7 @@ class _Pen:
         self.nodes: list[DrawnNode] = []
         self._leaves, self._name, self._types = leaves, name, types
         self._places: dict[Term, int] = {}
+        self._is_constant = Constants()
 
     def place(self, root: Term) -> int:
         """The number of a term's node, drawn with all it needs."""
@@ -74,14 +76,15 @@ class _Pen:
         hidden = len(term.children) - len(operands)
         if hidden > 0:
             operands.append(self.more(hidden))
+        folded = self._is_constant(term)
         if isinstance(term, Item):
-            return self._append(DrawnNode("value", f"part {term.index}", self._shape(term), tuple(operands)))
+            kind, label = "folded" if folded else "value", f"part {term.index}"
+            return self._append(DrawnNode(kind, label, self._shape(term), tuple(operands)))
         detail = "; ".join(part for part in (self._shape(term), _attributes(term)) if part)
-        folded = bool(operands) and all(self.nodes[at].kind in ("weight", "folded") for at in operands)
         return self._append(DrawnNode("folded" if folded else "operator", _operator(term), detail, tuple(operands)))
 
     def _leaf(self, term: Term) -> DrawnNode:
-        kind = "weight" if isinstance(term, Const) else "value"
+        kind = "weight" if self._is_constant(term) else "value"
         label = self._name(term) or (_operator(term) if isinstance(term, Apply) else "value")
         return DrawnNode(kind, label, self._shape(term))
 

@@ -51,8 +51,9 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def write_report(record: Record, path: Path) -> None:
     """Write the record as its suffix says; UsageError when the file cannot be written."""
+    content = _content(record, path.suffix).encode()  # all of it, before an older report is lost
     try:
-        path.write_text(_content(record, path.suffix), encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise UsageError(f"expected a report file that can be written, found {path}: {error.strerror}") from error
 

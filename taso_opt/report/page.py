@@ -54,7 +54,6 @@ class RuleSection:
 
     rule: AppliedRule
     equation: str
-    types: str
     heat: Heat | None
     gain_ms: float | None
     drawn: tuple[DrawnPlace, ...]
@@ -129,7 +128,7 @@ def _sections(record: Record) -> list[RuleSection]:
 
 
 def _section(rule: AppliedRule, heat: Heat | None, places: Sequence[Place]) -> RuleSection:
-    equation, _, types = rule.text.partition(" where ")
+    equation = rule.text.partition(" where ")[0]
     gains = [entry.predicted_gain_ms for entry in places]
     known = [gain for gain in gains if gain is not None]
     drawn = tuple(
@@ -138,7 +137,7 @@ def _section(rule: AppliedRule, heat: Heat | None, places: Sequence[Place]) -> R
         if entry.before is not None and entry.after is not None
     )
     total = sum(known) if known and len(known) == len(gains) else None
-    return RuleSection(rule, equation, types, heat, total, drawn, len(places))
+    return RuleSection(rule, equation, heat, total, drawn, len(places))
 
 
 def _changed_operators(record: Record) -> list[tuple[str, int, int]]:
@@ -156,7 +155,7 @@ def visible(value: object) -> object:
 
 
 def _spelled(character: str) -> str:
-    hidden = unicodedata.category(character) in ("Cc", "Cf") and character != "\n"
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs") and character != "\n"
     return f"\\u{ord(character):04x}" if hidden else character
 
 

@@ -129,6 +129,11 @@ class Record:
         """The clock that decides, in words, and the runtime where it is not ONNX Runtime."""
         return _timed_in(self.clock, self.timed_by)
 
+    @property
+    def shows_candidate(self) -> bool:
+        """Whether nothing was written, so that the latency after is that of the best candidate."""
+        return self.result == "unchanged" and self.latency_after is not None
+
     def document(self) -> dict[str, Any]:
         """The record as one JSON document, which schema.json describes; what is not finite is null there."""
         fields: dict[str, Any] = _finite(asdict(self))

@@ -68,10 +68,9 @@ def _answer(comparison: Comparison) -> str:
 
 
 def _comparison(record: Record) -> Table:
-    is_candidate = record.result == "unchanged" and record.latency_after is not None
-    table = _table("", "before", "best candidate" if is_candidate else "after")
+    table = _table("", "before", "best candidate" if record.shows_candidate else "after")
     total = str(_total(record.operators_before))
-    table.add_row("operators", total, "" if is_candidate else str(_total(record.operators_after)))
+    table.add_row("operators", total, "" if record.shows_candidate else str(_total(record.operators_after)))
     for operator in sorted({*record.operators_before, *record.operators_after}):
         old, new = record.operators_before.get(operator, 0), record.operators_after.get(operator, 0)
         if old != new:

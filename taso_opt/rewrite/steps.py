@@ -12,6 +12,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.errors import TypeMismatch
+from taso_opt.onnx_io import Model
 from taso_opt.rewrite.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.below import OperatorsBelow
 from taso_opt.rewrite.compiled import CompiledRules
@@ -113,6 +114,11 @@ class Rewriter:
         self._undone: dict[Term, Step | None] = {}
         self._folds: dict[tuple[Term, tuple[Term, ...]], tuple[Step, ...]] = {}
         self._summed: dict[Term, tuple[Found, ...]] = {}
+
+    @classmethod
+    def of_model(cls, model: Model, rules: RuleSet | CompiledRules) -> Rewriter:
+        """The rewriter of a model's graph, which knows the values of its constants."""
+        return cls(model.builder, rules, model.literal, model.within, model.leaves)
 
     def _rule_index(self, use: Use) -> RuleIndex[Entry]:
         return RuleIndex(self._entries.of(use), element_pattern, self._outlines)

@@ -56,7 +56,7 @@ def rewritten(inner, rules, folder, seed):
     path = folder / f"body{inner.number}.onnx"
     path.write_bytes(inner.part.proto.SerializeToString())
     model = read_model(path, load_specs(), inner.part.dims)
-    rewriter = Rewriter(model.builder, rules, model.literal, model.within, model.leaves)
+    rewriter = Rewriter.of_model(model, rules)
     walk = wander(model.builder, rewriter, model.graph.outputs, spellable(model), seed=seed, steps=STEPS)
     if walk.outputs == model.graph.outputs:
         return None

@@ -167,3 +167,14 @@ def test_pools_are_chosen_by_name(made, library):
     assert "whole products" not in {pool.pool for pool in made()[1].pools}
     with pytest.raises(UsageError, match=r"expected pools among chain, .*, whole products, found 'none such'"):
         generate(library, GenerateSettings(pools=("none such",)))
+
+
+def test_a_first_line_that_was_cut_off_is_begun_anew_and_another_file_is_not(made, tmp_path):
+    whole = made(resume=tmp_path)
+    path = tmp_path / FILE
+    path.write_bytes(path.read_bytes()[:9])
+    assert made(resume=tmp_path) == whole
+    path.write_text("what is this")
+    with pytest.raises(InvalidInputError, match="found something else"):
+        made(resume=tmp_path)
+    assert path.read_text() == "what is this"

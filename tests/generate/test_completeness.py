@@ -4,12 +4,12 @@ from collections import defaultdict, deque
 
 import pytest
 
+from published_enumeration import Problem, equal_outputs, graphs
 from taso_opt.core.dims import Size, substitute
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, operator_count, postorder, variables
 from taso_opt.core.types import parse_scheme
 from taso_opt.errors import TypeMismatch
-from taso_opt.generate.oracle import Problem, equal_outputs, graphs
 from taso_opt.generate.subsume import bind_shape
 
 SWAP = {"perm": (-1, -2)}

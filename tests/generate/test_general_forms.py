@@ -144,6 +144,32 @@ def test_a_rule_for_any_group_covers_one_group_and_a_rule_for_one_does_not_cover
     assert not subsumes(strided, grouped, op)
 
 
+def test_a_size_that_occurs_squared_is_not_solved_for(op):
+    squared, linear, single = (
+        parse_rule(f"Relu(x) = Relu(x) where x[{sizes}]", op) for sizes in ("c, k*k*c", "c, k*c", "m, m*p")
+    )
+    assert subsumes(linear, single, op)
+    assert not subsumes(squared, single, op)
+
+
+def test_an_equation_of_which_too_few_instances_can_be_made_is_not_confirmed(op):
+    rule = parse_rule("Relu(x) = Relu(x) where x[m]", op)
+    assert holds_in_floats(rule, op, seed=1, count=2)
+    small = parse_rule("Relu(x) = Relu(x) where x[m-1000]", op)
+    assert not holds_in_floats(small, op, seed=1, count=2)
+    assert not holds(small, op, seed=1, count=2)
+
+
+def test_names_do_not_run_out(op):
+    window = "dilations=(d_h{0}, d_w{0}), group=1, pads=(p_t{0}, p_l{0}, p_b{0}, p_r{0}), strides=(s_h{0}, s_w{0})"
+    nested = "x"
+    for number in range(12):
+        nested = f"Conv({nested}, y; {window.format(number)})"
+    sizes = "x[n, c, h, w], y[c, c, 1, 1]"
+    text = format_rule(canonical(parse_rule(f"Relu({nested}) = Relu({nested}) where {sizes}", op), op))
+    assert "s_w12" in text and "s_w13" not in text
+
+
 def test_only_the_most_general_of_several_equations_stay_sorted_by_size_and_text(op):
     texts = [
         GENERAL,

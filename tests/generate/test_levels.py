@@ -169,3 +169,14 @@ def test_an_array_module_that_nobody_knows_or_that_is_missing_is_refused():
     except ImportError:
         with pytest.raises(UnsupportedError, match="expected CuPy for --array cupy, found none"):
             array_module("cupy")
+
+
+def test_terms_whose_three_operands_share_operators_are_kept(library):
+    found = enumerate_terms(shard(library, "identity kernels", "Conv", "Add"), library.operators, 5, seed=0)
+    shared = [
+        node for bank in found.table.of_size(4) for node in bank.nodes.tolist() if found.table.nodes[node].size < 4
+    ]
+    assert shared
+    for bank in found.table.of_size(4):
+        for node, operators in zip(bank.nodes.tolist(), bank.operators.tolist(), strict=True):
+            assert set(operators) == found.table.nodes[node].operators

@@ -64,7 +64,7 @@ def test_a_leaky_choice_becomes_the_operator_and_the_comparison_goes(read, run):
     )
     model = read(text)
     rule = parse_rule("Where(Less(0, x), x, Mul(x, 1/10)) = LeakyRelu(x; alpha=(1, 10)) where x[*a]", model.builder)
-    rewriter = Rewriter(model.builder, RuleSet((rule,)), model.literal, model.within)
+    rewriter = Rewriter.of_model(model, RuleSet((rule,)))
     (step,) = rewriter.rewrites(model.graph.outputs[0])
     outputs = substitute_terms(model.builder, model.graph.outputs, step.mapping)
     assert outputs is not None and isinstance(outputs[0], Apply) and outputs[0].operator == "LeakyRelu"

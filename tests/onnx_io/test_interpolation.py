@@ -99,7 +99,7 @@ def test_two_products_compute_what_the_runtime_does(read, run, method):
     model, x = read(interpolation(*METHODS[method])), random((1, 2, 4, 5))
     (root,) = model.graph.outputs
     rules = usable_rules(None, FpClass.E3)
-    steps = Rewriter(model.builder, rules, model.literal, model.within).rewrites(root)
+    steps = Rewriter.of_model(model, rules).rewrites(root)
     targets = [step.mapping[root] for step in steps]
     (products,) = [one for one in targets if spellable(model)(one) and one.operator == "MatMul"]
     written = write_model(model, replace(model.graph, outputs=(products,)))

@@ -38,7 +38,7 @@ WEIGHTS = {"w": (CHANNELS, CHANNELS, 3, 3), "b": (CHANNELS,)}
 
 def in_tiles(model, rules):
     """The models that the rules make of one convolution, by the tile."""
-    steps = Rewriter(model.builder, rules, model.literal, model.within).rewrites(model.graph.outputs[0])
+    steps = Rewriter.of_model(model, rules).rewrites(model.graph.outputs[0])
     found = {}
     for step in steps:
         outputs = substitute_terms(model.builder, model.graph.outputs, step.mapping)

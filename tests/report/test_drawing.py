@@ -2,7 +2,7 @@
 
 import pytest
 
-from taso_opt.core.term import Const, Var
+from taso_opt.core.term import Const, Item, Var
 from taso_opt.report.drawing import MOST_NODES, MOST_OPERANDS, MOST_OUTPUTS, draw_change
 from taso_opt.report.evidence import Drawing, DrawnNode
 from taso_opt.report.layers import cut, place, shortened
@@ -34,6 +34,16 @@ def test_operators_over_weights_are_marked_as_folded(op):
     a, b = tensor(Const, "a", 4, 4), tensor(Const, "b", 4, 4)
     _, after = draw_change([op.MatMul(op.MatMul(x, a), b)], [op.MatMul(x, op.MatMul(a, b))], name, op.types)
     assert sorted(node.kind for node in after.nodes) == ["folded", "operator", "value", "weight", "weight"]
+
+
+def test_operators_over_many_weights_and_over_parts_of_weights_are_folded(op):
+    weights = [tensor(Const, f"w{at}", 4, 4) for at in range(MOST_OPERANDS + 1)]
+    joined = op.Concat(*weights, axis=-2)
+    part = Item(op.Split(weights[0], axis=-2, sizes=(1, 3)), 0)
+    for weight in (joined, op.Transpose(part, perm=(-1, -2))):
+        x = tensor(Var, "x", 4, op.type(weight).shape[0])
+        _, after = draw_change([op.Relu(x)], [op.MatMul(x, weight)], name, op.types)
+        assert [node.label for node in after.nodes if node.kind == "operator"] == ["MatMul"]
 
 
 def test_many_outputs_and_operands_are_cut_and_counted(op):

@@ -11,7 +11,7 @@ from sample_reports import AFTER, LONG, NASTY, SAMPLES, improved, mismatch
 from taso_opt.api import OptimizeSettings
 from taso_opt.cli.optimize import command
 from taso_opt.cli.root import group
-from taso_opt.report.page import command_words, render_html
+from taso_opt.report.page import command_words, render_html, render_summary
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 
@@ -205,3 +205,8 @@ def test_settings_are_told_as_a_user_would():
     rows = said(Page(render_html(improved())).sections["reproduce"])
     for told in ("output none", "force yes", "threads 1", "dims n=4", "dry_run no", "providers CPU"):
         assert told in rows
+
+
+def test_the_summary_calls_a_candidate_a_candidate_too():
+    assert "<th>best candidate</th>" in render_summary(SAMPLES["not_ahead"]())
+    assert "<th>after</th>" in render_summary(improved())

@@ -1,7 +1,7 @@
 """Reports on disk: JSON that its schema describes, HTML, and bad places refused before anything long begins."""
 
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +49,21 @@ def test_a_page_is_written_too(tmp_path):
     path = tmp_path / "report.html"
     write_report(improved(), path)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_name_that_is_not_text_is_spelled_out_in_a_page(tmp_path):
+    path = tmp_path / "report.html"
+    write_report(replace(improved(), output="out\udcff.onnx"), path)
+    assert "out\\udcff.onnx" in path.read_text(encoding="utf-8")
+
+
+def test_an_older_report_is_lost_only_to_a_whole_one(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("older")
+    monkeypatch.setattr("taso_opt.report.page.render_html", lambda record: "\udcff")
+    with pytest.raises(UnicodeEncodeError):
+        write_report(improved(), path)
+    assert path.read_text() == "older"
 
 
 @pytest.mark.parametrize(

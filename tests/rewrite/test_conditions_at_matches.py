@@ -38,7 +38,7 @@ def read(folder, nodes, constants, inputs=("x",)):
 
 def targets(model, text):
     rules = RuleSet((parse_rule(text, LIBRARY.builder()),))
-    rewriter = Rewriter(model.builder, rules, model.literal, model.within)
+    rewriter = Rewriter.of_model(model, rules)
     return [step.replacements[0][1] for step in rewriter.steps(model.graph.terms())]
 
 

@@ -4,15 +4,20 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 import bench
 import bench_cost
+import bench_generate
+import bench_intervals
 import bench_openvino
 import bench_peers
 import bench_search
 import peers
 import rule_usage
 from bench_peers import OURS, Figure, Row
+from taso_opt.api import OptimizeSettings
+from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
 from taso_opt.spec.rule_file import read_records
 
@@ -96,6 +101,8 @@ def test_errors_of_rewrites_are_taken_beyond_that_of_the_network():
     assert found.points[0].error == pytest.approx(-0.2)
     assert found.beyond(found.points[1]) == pytest.approx(1.0)
     assert found.spread == 2.0
+    alone = bench_cost.Row("net", tuple(points[:1]), 1.02)
+    assert bench_cost.line(alone) == "| net | 8.000 | 10.000 | -20% | 0 |  |  | (0.00) | 1.00 | 1.020 |"
     assert bench_cost.worst_kernels([found]) == ["| Add | 5 | +100.0% |"]
 
 
@@ -171,12 +178,42 @@ def benched(result, ratio):
 
 def test_the_benchmarks_say_how_many_models_became_faster_and_by_how_much():
     rows = [benched("improved", 2.0), benched("improved", 8.0), benched("unchanged", 1.1)]
-    assert bench.summary(rows) == (
-        "Of 3 models 2 became faster, by 4.00 in the geometric mean; the others came back unchanged."
-    )
+    assert bench.summary(rows) == ("Of 3 models 2 became faster, by 4.00 in the geometric mean; 1 came back unchanged.")
     assert bench.summary([benched(None, 0.0)]) == (
-        "Of 1 models 0 became faster; the others came back unchanged. 1 could not be optimized."
+        "Of 1 models 0 became faster; 0 came back unchanged. 1 could not be optimized."
     )
+
+
+def test_what_cannot_be_timed_at_another_number_of_threads_has_no_figure_there(monkeypatch, tmp_path):
+    def fails(*_):
+        raise TasoError("no time")
+
+    monkeypatch.setattr(bench, "optimize_file", lambda *_: benched("improved", 2.0).record)
+    monkeypatch.setattr(bench, "compare_files", fails)
+    found = bench.measure("net", "network", tmp_path / "net.onnx", OptimizeSettings())
+    assert (found.record.speedup.ratio, found.beside) == (2.0, None)
+
+
+@pytest.mark.parametrize("script", [bench, bench_cost, bench_openvino, bench_intervals, bench_peers])
+def test_names_that_no_model_has_are_refused(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_peers, "versions", lambda: bench_peers.PACKAGES)  # as if all of them were installed
+    found = CliRunner().invoke(script.main, ["towers", "nosuch", "--output", str(tmp_path / "page.md")])
+    assert found.exit_code == 2
+    assert "expected names of networks or models, found nosuch" in found.output
+
+
+def test_repetitions_are_counted_against_intervals():
+    found = [MeasuredSpeedup(ratio, ratio - 0.1, ratio + 0.1, 1, 1, 1, 1) for ratio in (1.0, 1.05, 1.3)]
+    row = bench_intervals.Row("net", tuple(found))
+    assert (row.median, row.holding, row.repeated) == (1.05, 2, pytest.approx(2 / 6))
+    assert bench_intervals.line(row) == "| net | 1.050 | 1.000 | 1.300 | 0.200 | 2 of 3 | 33% |"
+
+
+def test_growth_is_that_between_neighbouring_sizes():
+    rows = {f"full-{size}": {"cpu_seconds": 10.0**size} for size in (1, 3)}
+    assert "full-3" not in "".join(bench_generate.extrapolated(rows))
+    rows["full-2"] = {"cpu_seconds": 500.0}
+    assert "| full-3 | 2.0 | 0.6 | 0.03 |" in bench_generate.extrapolated(rows)
 
 
 def test_a_row_shows_what_the_result_gains_at_another_number_of_threads():

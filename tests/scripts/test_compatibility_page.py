@@ -1,5 +1,8 @@
 """The page of compatibility figures is made from test reports."""
 
+import pytest
+
+import compatibility
 from compatibility import MODES, Result, feature_rows, figures, read_report, real_models
 
 
@@ -44,3 +47,10 @@ def test_real_models_have_a_row_each_with_a_star_where_something_was_rewritten()
     assert "1 pre-trained models" in text
     assert "| magika | 12 | agrees | agrees | agrees | agrees | wrong \\* |" in text
     assert "none" not in text
+
+
+def test_a_suite_that_did_not_run_is_no_success(monkeypatch, tmp_path):
+    monkeypatch.setattr(compatibility, "REPORTS", tmp_path)
+    (tmp_path / "nosuch.xml").write_text("<testsuites/>")  # of an earlier run
+    with pytest.raises(SystemExit, match=r"expected pytest to run tests/nosuch\.py, found exit code 4"):
+        compatibility._run("tests/nosuch.py", reuse=False)

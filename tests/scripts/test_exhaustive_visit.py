@@ -127,8 +127,9 @@ def test_a_visit_around_the_result_does_not_stand_for_one_that_was_cut_off():
         here = SimpleNamespace(
             model=model, visitor=lambda graphs, one=visitor: one, work=lambda graph: 0, cost=FakeCost(op)
         )
-        _, _, more = bench_optimum.visited(here, alone, graphs)
+        best, visits, more = bench_optimum.visited(here, {bench_optimum.DEFAULT_ALPHA: alone}, graphs)
         assert more == expected
+        assert best == alone and any(alone in one.origins for one in visits)  # though no single step leads there
 
 
 class LazyCost(FakeCost):

@@ -35,7 +35,7 @@ def main(network, expansions):
         onnx.save(NETWORKS[network](), path)
         model = read_model(path, load_specs(), {})
         bound = load_specs().builder(model.bindings)
-        rewriter = Rewriter(model.builder, usable_rules(None, FpClass.E3), model.literal)
+        rewriter = Rewriter.of_model(model, usable_rules(None, FpClass.E3))
         limits = SearchLimits(budget=600.0, expansions=expansions)
         finder = BacktrackingSearch(model.builder, rewriter, CostWithLaunches(bound), spellable(model), 1.05, limits)
         found = finder.run(model.graph.outputs)
