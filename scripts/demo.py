@@ -21,7 +21,7 @@ PRETRAINED = "pp_ocr_cls"
 
 
 def main() -> int:
-    """Run both parts; the first one decides the exit code."""
+    """Run both parts, the second one if the first succeeds; the exit code is that of the last that ran."""
     with TemporaryDirectory(prefix="tasoopt-demo-") as folder:
         network = Path(folder) / "nasrnn.onnx"
         onnx.save(NETWORKS["nasrnn"](), network)

@@ -74,7 +74,7 @@ the defaults. Results go to stdout; progress goes to stderr and is silent when t
 | code | meaning |
 |---|---|
 | 0 | done, also when the answer is "unchanged" |
-| 1 | a negative answer: refuted, outputs differ, slower |
+| 1 | a negative answer: refuted, outputs differ, a library or an axiom that does not pass |
 | 2 | wrong usage |
 | 3 | an input that cannot be read or is not valid |
 | 4 | something needed is not available here, or the runtime refused the model |

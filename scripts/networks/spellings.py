@@ -16,6 +16,7 @@ from collections.abc import Callable
 import onnx
 
 from .builder import GraphBuilder, linear
+from .transformer_parts import exported_gelu
 
 EPSILON = 1e-5
 
@@ -100,11 +101,6 @@ def _erf(b: GraphBuilder, value: str) -> str:
     return b.node("Erf", b.node("Div", value, b.scalar(math.sqrt(2))))
 
 
-def _gelu_as_exported(b: GraphBuilder, value: str) -> str:
-    product = b.node("Mul", value, b.node("Add", _erf(b, value), b.scalar(1.0)))
-    return b.node("Mul", product, b.scalar(0.5))
-
-
 def _gelu_by_half_of_sum(b: GraphBuilder, value: str) -> str:
     half = b.node("Mul", b.scalar(0.5), b.node("Add", _erf(b, value), b.scalar(1.0)))
     return b.node("Mul", value, half)
@@ -130,7 +126,7 @@ def _gelu_by_cube(b: GraphBuilder, value: str) -> str:
 
 
 GELUS: tuple[Callable[[GraphBuilder, str], str], ...] = (
-    _gelu_as_exported,
+    exported_gelu,
     _gelu_by_half_of_sum,
     _gelu_by_sum_of_halves,
     _gelu_by_power,

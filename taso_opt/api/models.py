@@ -86,7 +86,7 @@ def optimize(
     settings = replace(settings, cuda_options=dict(cuda_options or {}))
     settings = replace(settings, budget=budget, alpha=alpha, objective=objective, allow_slower=allow_slower)
     settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth, dry_run=dry_run)
-    with _Workplace() as place:
+    with _Scratch() as place:
         target = place.folder / "result.onnx" if output is None else Path(output)
         settings = replace(settings, output=target, inputs=place.samples(inputs))
         require_sound(settings)
@@ -114,7 +114,7 @@ def compare(
     and `progress` are those of `optimize`. Raises what that raises, but for MismatchError: `Comparison.agrees` says
     whether they agree.
     """
-    with _Workplace() as place:
+    with _Scratch() as place:
         settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed, runtime)
         settings = replace(settings, cuda_options=dict(cuda_options or {}))
         require_sound(settings)
@@ -142,7 +142,7 @@ def explain(
     Raises
     UsageError for a node that the model does not have, and what `optimize` raises for a bad model.
     """
-    with _Workplace() as place:
+    with _Scratch() as place:
         settings = OptimizeSettings(
             rules=None if rules is None else Path(rules),
             device=device,
@@ -158,7 +158,7 @@ def explain(
 
 
 def _optimized(
-    place: _Workplace, model: ModelLike, settings: OptimizeSettings, output: str | Path | None, tell: Progress
+    place: _Scratch, model: ModelLike, settings: OptimizeSettings, output: str | Path | None, tell: Progress
 ) -> Result:
     path = place.path(model)
     if output is None:
@@ -166,13 +166,13 @@ def _optimized(
     report = optimize_file(path, settings, tell)
     found = path if report.output is None else Path(report.output)
     result = model_in_memory(found) if output is None else load_model(found, whole=True)
-    return Result(result, _without_workplace(report, model, output))
+    return Result(result, _without_scratch(report, model, output))
 
 
-class _Workplace:
+class _Scratch:
     """A temporary folder for what a caller has in memory and the runtime needs as files."""
 
-    def __enter__(self) -> _Workplace:
+    def __enter__(self) -> _Scratch:
         self._stack = ExitStack()
         self.folder = self._stack.enter_context(scratch_folder())
         self._stored = 0
@@ -227,7 +227,7 @@ def _name(model: ModelLike) -> str:
     return IN_MEMORY if isinstance(model, ModelProto) else str(model)
 
 
-def _without_workplace(report: Record, model: ModelLike, output: str | Path | None) -> Record:
+def _without_scratch(report: Record, model: ModelLike, output: str | Path | None) -> Record:
     """The report without names of temporary files, which are gone."""
     settings = {**report.settings, "output": None if output is None else str(output)}
     if report.settings["inputs"] is not None and not Path(str(report.settings["inputs"])).exists():

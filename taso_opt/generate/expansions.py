@@ -12,7 +12,7 @@ from itertools import product
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.passing import MISFITS, confirmed
+from taso_opt.generate.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 
@@ -52,6 +52,6 @@ def _repeated(builder: Builder, name: str, form: str, first: bool) -> Rule | Non
         repeated = builder.apply(EXPAND, (x,), {"shape": full.shape})
         source, target = (builder.apply(name, (one, y) if first else (y, one), {}) for one in (repeated, x))
         fits = builder.type(source) == builder.type(target)
-    except MISFITS:
+    except DOES_NOT_FIT:
         return None
     return Rule((source,), (target,)) if fits else None

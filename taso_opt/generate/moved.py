@@ -16,7 +16,7 @@ from taso_opt.core.term import Apply, Attribute, Term, Var
 from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.canonical import VARIABLES
 from taso_opt.generate.cuts import CUT, WHOLE, Cut, cuts, parameters
-from taso_opt.generate.passing import MISFITS, confirmed
+from taso_opt.generate.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
@@ -68,7 +68,7 @@ def _joined(builder: Builder, operator: Operator, cut: Cut) -> Iterator[Rule]:
         operands = [pair[0] if pair[0] is pair[1] else _join(builder, pair) for pair in pairs]
         whole = builder.apply(operator.name, operands, _attributes(cut, total(SIZES)))
         fits = builder.type(joined) == builder.type(whole)
-    except MISFITS:
+    except DOES_NOT_FIT:
         return
     if fits:
         split = builder.apply("Split", (whole,), {"axis": joined.attribute("axis"), "sizes": SIZES})

@@ -17,7 +17,7 @@ from taso_opt.spec.text import format_rule
 INSTANCES = 3
 """At how many sizes both sides have to agree."""
 
-MISFITS = (SpecError, TypeError, ValueError, LookupError, ArithmeticError)
+DOES_NOT_FIT = (SpecError, TypeError, ValueError, LookupError, ArithmeticError)
 """What type inference says of operands that do not fit, and meanings of sizes that they cannot handle."""
 
 Kept = Callable[[str, Attribute], Attribute]
@@ -38,7 +38,7 @@ def passed(builder: Builder, name: str, cut: Cut, take: Take, kept: Kept) -> Rul
         parts = [take(builder, operand) or operand for operand in operands]
         target = builder.apply(name, parts, {key: kept(key, value) for key, value in cut.attributes.items()})
         fits = source is not None and builder.type(source) == builder.type(target)
-    except MISFITS:
+    except DOES_NOT_FIT:
         return None
     return Rule((source,), (target,)) if fits and source is not None else None
 

@@ -144,7 +144,7 @@ def test_targets_that_texts_mention_run_files_that_are_there(target):
 def test_the_example_of_a_configuration_is_one(folder, tmp_path):
     kinds = dict(BLOCK.findall((DOCS / "configuration.md").read_text(encoding="utf-8")))
     values = tomllib.loads(kinds["toml"])
-    assert values["optimize"]["dim"] == {"batch": 8, "sequence": 128}
+    assert values["optimize"]["dim"] == {"batch": 8}
     (tmp_path / "tasoopt.toml").write_text(kinds["toml"], encoding="utf-8")
     run("tasoopt rules stats", tmp_path)
     moved = re.sub(r"^\[(\w+)\]", r"[tool.tasoopt.\1]", kinds["toml"], flags=re.M)
