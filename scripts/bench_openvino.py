@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import shorten
 
 import click
 
@@ -62,7 +63,7 @@ def measure(name: str, path: Path, runtime: str, budget: float) -> Outcome:
             return UNCHANGED
         return compare_files(path, result, CompareSettings(dims=dims, runtime=OPENVINO))
     except TasoError as error:
-        return str(error)[:100].replace("|", "/")
+        return shorten(str(error).replace("|", "/"), 100, placeholder=" …")
     finally:
         result.unlink(missing_ok=True)
 
