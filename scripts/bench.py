@@ -170,17 +170,12 @@ def line(row: Row) -> str:
         control = f"{found.control:.3f} ({found.control_low:.3f} to {found.control_high:.3f})"
         wall, error = f"{found.wall_ratio:.3f}", f"{record.max_rel_error:.1e}"
     count = f"{before} to {after}" if record.result == "improved" else str(before)
-    speedup, beside = map(with_interval, (record.speedup, row.beside))
+    speedup, beside = ("" if one is None else one.with_interval for one in (record.speedup, row.beside))
     return (
         f"| {row.name} | {row.kind} | {count} | {record.result} | {speedup} | {control} | {wall} | {beside} | {error} "
         f"| {record.search.seconds:.1f} | {record.search.measuring_seconds:.1f} "
         f"| {row.total_s:.0f} |"
     )
-
-
-def with_interval(found: MeasuredSpeedup | None) -> str:
-    """A speed-up with its interval; empty where none was measured."""
-    return "" if found is None else f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 def summary(rows: Sequence[Row]) -> str:

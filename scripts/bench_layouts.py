@@ -189,7 +189,7 @@ def line(row: Row) -> str:
 def cell(result: Result) -> str:
     """A speed-up with its interval; 1 where the model was left as it was."""
     found = result.measured
-    return "unchanged" if found is None else f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})"
+    return "unchanged" if found is None else found.with_interval
 
 
 def write(rows: Sequence[Row], output: Path, parts: Parts, budget: float) -> None:

@@ -77,9 +77,7 @@ def line(row: Row) -> str:
 
 def cell(found: Outcome) -> str:
     """A speed-up with its interval, or a word."""
-    if isinstance(found, str):
-        return found
-    return f"{found.speedup.ratio:.3f} ({found.speedup.low:.3f} to {found.speedup.high:.3f})"
+    return found if isinstance(found, str) else found.speedup.with_interval
 
 
 def counts(found: Sequence[Outcome]) -> str:

@@ -1,4 +1,4 @@
-"""Every report that any test makes is checked against its schema; and the browser that pages are opened in."""
+"""What many tests need: the specifications, reports that fit their schema, a browser to open pages in."""
 
 import json
 import os
@@ -9,11 +9,43 @@ from jsonschema import Draft202012Validator
 
 import browser
 from taso_opt.report.record import Record
+from taso_opt.runtime import RuntimeProcess
+from taso_opt.spec import load_specs
 
 
 @pytest.fixture(scope="session")
 def report_schema():
     return json.loads(resources.files("taso_opt.report").joinpath("schema.json").read_text(encoding="utf-8"))
+
+
+OF_MACHINES = ("TASOOPT_BROWSER", "TASOOPT_CACHE")
+"""Variables that say where things are, no options."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_the_user():
+    """What the user's environment says of options is not what the tests are about."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("TASOOPT_") and name not in OF_MACHINES]:
+            patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session")
+def library():
+    return load_specs()
+
+
+@pytest.fixture(scope="module")
+def op(library):
+    """Makes terms over the operators of specs/."""
+    return library.builder()
+
+
+@pytest.fixture(scope="module")
+def process():
+    with RuntimeProcess() as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

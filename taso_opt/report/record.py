@@ -34,6 +34,11 @@ class MeasuredSpeedup:
     control_high: float
     wall_ratio: float
 
+    @property
+    def with_interval(self) -> str:
+        """The ratio and its interval in words."""
+        return f"{self.ratio:.3f} ({self.low:.3f} to {self.high:.3f})"
+
 
 @dataclass(frozen=True)
 class AppliedRule:

@@ -1,10 +1,9 @@
-"""One runtime's process for the tests of a file, costs that no other test has measured, and finals that are won."""
+"""Costs that no other test has measured, and finals that are won or lost for certain."""
 
 import numpy as np
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.runtime import RuntimeProcess
 from taso_opt.search import finals
 
 STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
@@ -24,14 +23,21 @@ def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
+@pytest.fixture
+def short_finals(monkeypatch):
+    """Who wins is known, so that nothing needs to be timed for long."""
+    for limit in ("HEAT_LIMIT_S", "FINAL_LIMIT_S", "CHAMPION_LIMIT_S", "LONG_LIMIT_S"):
+        monkeypatch.setattr(finals, limit, 0.3)
 
 
 @pytest.fixture
-def first_wins(monkeypatch):
+def none_wins(short_finals, monkeypatch):
+    """No candidate counts as faster."""
+    monkeypatch.setattr(finals.Standard, "is_met", lambda *_: False)
+
+
+@pytest.fixture
+def first_wins(short_finals, monkeypatch):
     """The first candidate counts as faster, however noisy the machine is."""
     judged = finals._judged
     monkeypatch.setattr(finals, "_judged", lambda *asked: (judged(*asked)[0], True))

@@ -1,12 +1,14 @@
 """What was measured at one thread is timed with the runtime's own number too, and said where it loses there."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import onnx
 import pytest
 
 from sample_reports import improved
 from taso_opt.api import OptimizeSettings, free_threads, optimize_file
+from taso_opt.runtime import RunSettings
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +69,13 @@ def test_a_warning_says_where_the_result_is_slower(high, is_told, monkeypatch):
     record = free_threads.with_free_threads(None, improved())
     assert record.speedup_free_threads == slower
     assert any("--threads 0 optimizes for them" in warning for warning in record.warnings) == is_told
+
+
+@pytest.mark.parametrize(
+    "change", [{"run": RunSettings("cuda")}, {"run": RunSettings(threads=2)}, {"deadline": 5.0}, {"obstacle": "a loop"}]
+)
+def test_what_runs_elsewhere_or_has_no_time_left_is_not_timed_again(change, monkeypatch):
+    monkeypatch.setattr(free_threads, "compare_latency", lambda *_: pytest.fail("it was timed"))
+    monkeypatch.setattr(free_threads.time, "monotonic", lambda: 0.0)
+    job = SimpleNamespace(**{"run": RunSettings(), "deadline": 60.0, "obstacle": "", **change})
+    assert free_threads.with_free_threads(job, improved()) == improved()

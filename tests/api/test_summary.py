@@ -1,12 +1,16 @@
 """What a report says of each output, also where outputs are sequences, which are compared as any number of tensors."""
 
+from types import SimpleNamespace
+
 import onnx
 import pytest
 from onnx import helper
 
+from sample_reports import improved
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.contest import CheckedOutput
-from taso_opt.api.summary import output_errors
+from taso_opt.api.summary import output_errors, with_measurement
+from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, Timing
 from taso_opt.runtime.accuracy import OutputComparison, OutputDifference
 from taso_opt.search.agreement import Agreement
 
@@ -41,6 +45,27 @@ def test_each_output_has_the_largest_error_of_its_tensors(kinds, errors, expecte
 def test_errors_are_the_largest_over_all_inputs():
     found = output_errors(Agreement((agreeing(1, 4), agreeing(2, 3)), ()), outputs(a=TENSOR, b=TENSOR))
     assert [(error.max_abs, error.max_rel) for error in found] == [(2, 1), (4, 2)]
+
+
+def test_the_tolerance_is_the_strictest_over_all_inputs():
+    strict, loose = (OutputComparison((OutputDifference(0, 0, 0, allowed, ""),)) for allowed in (1e-5, 1e-4))
+    (found,) = output_errors(Agreement((loose, strict), ()), outputs(a=TENSOR))
+    assert found.tolerance == 1e-5
+
+
+@pytest.mark.parametrize("is_ahead", [True, False])
+def test_a_decision_that_is_recalled_is_told_where_what_is_measured_now_does_not_tell(is_ahead):
+    time = Latency(Timing(0.1, 0.0, 30, 0.1), Timing(0.1, 0.0, 30, 0.1))
+    winner = Contestant(time, *[Ratio(1.1, 1.05 if is_ahead else 0.9, 1.2)] * 4)
+    latency = LatencyComparison("cpu", time, Contestant(time, *[Ratio(1.0, 0.99, 1.01)] * 4), (winner,), 30, 6)
+    finals = SimpleNamespace(
+        dropped=(),
+        finalist=SimpleNamespace(latency=latency, contestant=winner, agreement=Agreement((), ())),
+    )
+    contest = SimpleNamespace(finals=finals, recalled=SimpleNamespace(decided_at="yesterday"))
+    told = with_measurement(improved(), contest, []).warnings[len(improved().warnings) :]
+    assert bool(told) is not is_ahead
+    assert all("won at yesterday" in one for one in told)
 
 
 def test_a_model_that_gives_a_sequence_is_optimized_and_reported(stackable, tmp_path, process, first_wins):

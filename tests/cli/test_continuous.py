@@ -84,6 +84,7 @@ def test_a_failure_of_the_library_as_a_whole_is_a_case_of_its_own():
 def test_nothing_in_a_name_leaves_its_place():
     hostile = Case("a\x00b|c`d<e>&\n# heading\ud800", "failure", "</testcase>|`")
     assert "heading" in step_summary([hostile]) and len(step_summary([hostile]).splitlines()) == 5
+    assert "`a b\\|c d<e>& # heading" in step_summary([hostile])
     (element,) = ElementTree.fromstring(junit_xml([hostile])).iter("testcase")
     assert element.get("name") == "a?b|c`d<e>&\n# heading?"
     assert element.find("failure").get("message") == "</testcase>|`"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sqlite3
 
 import pytest
 
@@ -30,9 +31,13 @@ def test_show_prints_the_newest_costs_and_says_what_does_not_run(tmp_path, capsy
     assert len({line.index(line.split()[-1]) for line in lines}) == 1  # the units stand below each other
 
 
-def test_show_can_be_limited(capsys):
+@pytest.mark.parametrize(("later", "newest"), [("elsewhere", "2.500 µs"), ("here", "1.500 µs")])
+def test_show_can_be_limited_to_the_newest(later, newest, tmp_path, capsys):
+    with sqlite3.connect(tmp_path / "costs.sqlite") as table:
+        table.execute("UPDATE costs SET measured_at = '2100-01-01' WHERE device = ? AND unit = 'Relu(x)'", (later,))
     assert main(["cost", "show", "--limit", "1"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.strip().startswith(newest)
 
 
 def test_export_writes_all_costs_as_json(tmp_path, capsys):

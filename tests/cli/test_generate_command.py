@@ -2,19 +2,7 @@ import itertools
 
 import pytest
 
-from taso_opt.cli import main
-
 FEW = ("generate", "--operators", "Relu,Transpose", "--max-ops", 2, "--jobs", 1)
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
 
 
 def test_candidates_are_printed_one_a_line(run):

@@ -4,20 +4,8 @@ import json
 
 import pytest
 
-from taso_opt.cli import main
-
 TRUE = "Relu(Relu(x)) = Relu(x) where x[*a]"
 BAD_FILE = 3
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
 
 
 def written(tmp_path, content):

@@ -2,19 +2,6 @@
 
 import pytest
 
-from taso_opt.cli import main
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command line; gives the exit code, stdout and stderr."""
-
-    def call(*arguments):
-        code = main(list(arguments))
-        return code, *capsys.readouterr()
-
-    return call
-
 
 def identity(run, beginning):
     lines = run("rules", "list")[1].splitlines()

@@ -2,21 +2,9 @@ import json
 
 import pytest
 
-from taso_opt.cli import main
-
 TRUE = "Relu(Relu(x)) = Relu(x) where x[*a]"
 FALSE = "Relu(Add(x, y)) = Add(Relu(x), Relu(y)) where x[*a], y[*a]"
 OPEN = "Relu(Mul(x, x)) = Mul(x, x) where x[*a]"
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
 
 
 def file(tmp_path, *equations):
@@ -39,6 +27,14 @@ def test_unknown_is_no_failure_unless_asked_for(run, tmp_path):
     path = file(tmp_path, TRUE, OPEN)
     assert run("verify", path, "--jobs", 1)[0] == 0
     assert run("verify", path, "--jobs", 1, "--strict")[0] == 5
+
+
+def test_a_refuted_file_decides_before_an_unknown_one(run, tmp_path):
+    refuted, unknown = tmp_path / "refuted.rules", tmp_path / "unknown.rules"
+    refuted.write_text(f"{FALSE}\n")
+    unknown.write_text(f"{OPEN}\n")
+    assert run("verify", refuted, unknown, "--strict", "--jobs", 1)[0] == 1
+    assert run("verify", unknown, refuted, "--strict", "--jobs", 1)[0] == 1
 
 
 def test_json_is_one_document_with_verdicts_and_a_summary(run, tmp_path):

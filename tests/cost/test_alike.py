@@ -13,15 +13,9 @@ from taso_opt.cost.alike import PartNumbers
 from taso_opt.cost.layout import NOTHING, Around
 from taso_opt.cost.units import UnitFinder
 from taso_opt.onnx_io import BLOCKED, PLAIN
-from taso_opt.spec import load_specs
 
 WIDTH, LAYERS, PARTS = 8, 4, 400
 IMAGE = TensorType("float32", (1, 16, 6, 6))
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
-from taso_opt.cost import CostModel, CostTable, Measurer
+from taso_opt.cost import CostModel, Measurer
 from taso_opt.cost.drift import CANARY, at_reference_speed, canary
 from taso_opt.cost.units import UnitFinder
 from taso_opt.onnx_io import standalone_model
@@ -27,12 +27,6 @@ class Drifting:
         seconds = 1e-3 * self.slowness
         beside_s = None if message.beside is None else seconds
         return {item.key: Timing(seconds, 0.0, 9, seconds, beside_s) for item in message.items}
-
-
-@pytest.fixture
-def table(tmp_path):
-    with CostTable(tmp_path / "costs.sqlite") as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from taso_opt.cost import CostEntry, CostModel, CostTable, Goal, TradeCost, pars
 from taso_opt.cost.quantities import peak_bytes, unit_flops, weight_bytes
 from taso_opt.cost.work import constant_bytes, result_bytes
 from taso_opt.errors import UsageError
-from taso_opt.spec import load_specs
 from terms import tensor
 
 
@@ -24,11 +23,6 @@ class SecondMeasurer:
 
     def measure_cores(self, units, builder, finder, opset):
         return []
-
-
-@pytest.fixture
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture
@@ -199,7 +193,19 @@ def test_what_is_no_objective_is_refused(text):
         parse_objective(text)
 
 
-@pytest.mark.parametrize(("text", "size"), [("300", 300), ("64MB", 64_000_000), ("1.5 GiB", 3 << 29), ("2kb", 2000)])
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("300", 300),
+        ("7 b", 7),
+        ("2kb", 2000),
+        ("64MB", 64_000_000),
+        ("3GB", 3_000_000_000),
+        ("2KiB", 2048),
+        ("3MiB", 3 << 20),
+        ("1.5 GiB", 3 << 29),
+    ],
+)
 def test_sizes_are_read(text, size):
     assert parse_bytes(text) == size
 
@@ -208,6 +214,17 @@ def test_sizes_are_read(text, size):
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(UsageError, match="expected a size in bytes"):
         parse_bytes(text)
+
+
+def test_limits_hold_to_the_byte(op, latency):
+    """The chain has 640 bytes of weights, the one that is folded 64."""
+    for growth, allowed in ((9.0, True), (8.99, False)):
+        trade = TradeCost(Goal(parse_objective("launches"), size_growth=growth), latency, op, [folded(op)])
+        assert trade.is_allowed(trade.quantities([chain(op)])) is allowed
+    peak = peak_bytes([chain(op)], op, latency.finder)
+    for limit, allowed in ((peak, True), (peak - 1, False)):
+        trade = TradeCost(Goal(parse_objective("launches"), memory_limit=limit), latency, op, [folded(op)])
+        assert trade.is_allowed(trade.quantities([chain(op)])) is allowed
 
 
 def test_percentages_are_read():

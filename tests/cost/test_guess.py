@@ -9,14 +9,8 @@ from taso_opt.core.types import TensorType
 from taso_opt.cost.guess import Guesses
 from taso_opt.cost.units import UnitFinder
 from taso_opt.cost.work import rough_seconds
-from taso_opt.spec import load_specs
 
 SLOWER = 3.0
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture

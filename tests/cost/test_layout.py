@@ -12,16 +12,10 @@ from taso_opt.cost.units import UnitFinder
 from taso_opt.onnx_io import BLOCKED, PLAIN
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.search.neighbourhood import Neighbourhood
-from taso_opt.spec import load_specs
 from taso_opt.spec.builder import OPAQUE
 
 SAME = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
 ON_BLOCKS = {"Conv", "Sqrt", "Add"}
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 def image(name, channels=32):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from taso_opt.core.term import Const, Var
-from taso_opt.cost import CostEntry, CostModel, CostTable, Goal, Measurer, TradeCost, parse_objective
+from taso_opt.cost import CostEntry, CostModel, Goal, Measurer, TradeCost, parse_objective
 from taso_opt.cost.surroundings import working_set
 from taso_opt.cost.units import UnitFinder
 from taso_opt.cost.work import MULTIPLICATIONS_A_SECOND
@@ -28,12 +28,6 @@ class CountingMeasurer:
 
     def measure_cores(self, units, builder, finder, opset):
         return []
-
-
-@pytest.fixture
-def table(tmp_path):
-    with CostTable(tmp_path / "costs.sqlite") as opened:
-        yield opened
 
 
 def test_a_unit_is_measured_once_and_then_known(table):

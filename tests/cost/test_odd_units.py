@@ -14,7 +14,6 @@ from taso_opt.cost.layout import MOST_CHANNELS, form_key, is_of_images
 from taso_opt.cost.work import rough_seconds
 from taso_opt.runtime import WHOLE, RunSettings, RuntimeProcess, probe, questions
 from taso_opt.runtime.requests import MeasureMany
-from taso_opt.spec import load_specs
 
 CONVOLUTIONS = {
     "one axis": ((1, 8, 20), (8, 8, 3), 1),
@@ -35,17 +34,6 @@ REFUSED = {
     "doubles": ("float64", (1, 8, 8, 8), (8, 8, 3, 3), 1),
     "more than memory holds": ("float32", (1, 1 << 40, 1 << 20, 1), (1, 1 << 40, 1, 1), 1),
 }
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 @pytest.fixture

@@ -2,21 +2,13 @@
 
 import math
 
-import pytest
-
 from taso_opt.core.term import Const, Var
-from taso_opt.cost import CostEntry, CostModel, CostTable
+from taso_opt.cost import CostEntry, CostModel
 from taso_opt.cost.layout import form_key
 from taso_opt.cost.shelf import Shelf
 from taso_opt.cost.surroundings import NOWHERE
 from taso_opt.spec import load_specs
 from terms import tensor
-
-
-@pytest.fixture
-def table(tmp_path):
-    with CostTable(tmp_path / "costs.sqlite") as opened:
-        yield opened
 
 
 def seconds(entry):

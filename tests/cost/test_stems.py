@@ -11,16 +11,10 @@ from taso_opt.cost.layout import form_key, split_form
 from taso_opt.cost.stems import Stems, consistent
 from taso_opt.cost.surroundings import NOWHERE
 from taso_opt.cost.units import UnitFinder
-from taso_opt.spec import load_specs
 from terms import tensor
 
 WINDOWS = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
 CHANNELS = 8
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,6 @@ from fetch_models import PRETRAINED, fetch
 from fuzz_models import MODES, examine
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io import operator_counts
-from taso_opt.runtime import RuntimeProcess
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 @pytest.mark.parametrize("name", sorted(PRETRAINED))

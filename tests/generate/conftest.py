@@ -10,18 +10,7 @@ from taso_opt.generate import GenerateSettings, generate
 from taso_opt.generate.families import POOLS
 from taso_opt.generate.subsume import subsumes
 from taso_opt.spec import load_specs
-from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import parse_rule
-
-
-@pytest.fixture(scope="session")
-def library():
-    return load_specs()
-
-
-@pytest.fixture
-def op(library) -> Builder:
-    return library.builder()
 
 
 @cache

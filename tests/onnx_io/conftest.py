@@ -12,12 +12,7 @@ from onnx import numpy_helper, parser
 from taso_opt.core.term import Apply, Item
 from taso_opt.onnx_io import read_model
 from taso_opt.onnx_io.patch import Patch
-from taso_opt.spec import OPAQUE, load_specs
-
-
-@pytest.fixture(scope="session")
-def library():
-    return load_specs()
+from taso_opt.spec import OPAQUE
 
 
 @pytest.fixture

@@ -12,14 +12,9 @@ from taso_opt.onnx_io import fold_constant, read_model, standalone_model, write_
 from taso_opt.onnx_io.nodes import spelled
 from taso_opt.onnx_io.steps import has_near_steps
 from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.spec import OPAQUE, load_specs
+from taso_opt.spec import OPAQUE
 
 INF = np.inf
-
-
-@pytest.fixture
-def library():
-    return load_specs()
 
 
 def model_of(text, opset=17, **weights):

@@ -11,10 +11,20 @@ from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.core.graph import Graph
 from taso_opt.errors import UsageError
-from taso_opt.onnx_io import check_data, check_output, copy_unchanged, inlined, read_model, save_atomically, write_model
+from taso_opt.onnx_io import (
+    check_data,
+    check_output,
+    copy_unchanged,
+    inlined,
+    read_model,
+    save_atomically,
+    save_copy,
+    write_model,
+)
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 TEXT = HEAD + "g (float[2,3] x) => (float[2,4] y) { a = MatMul(x, v)  b = MatMul(a, w)  c = Relu(b)  y = Relu(c) }"
+LARGE, LARGE_WEIGHTS = TEXT.replace("3]", "30]").replace("4]", "50]"), {"v": (30, 50), "w": (50, 50)}
 V = np.arange(12, dtype=np.float32).reshape(3, 4)
 W = np.arange(16, dtype=np.float32).reshape(4, 4)
 
@@ -135,6 +145,23 @@ def test_a_failure_while_writing_keeps_a_model_that_was_there_and_its_data(exter
     assert np.array_equal(outputs_of(out), EXPECTED)
 
 
+def test_an_older_model_never_stands_beside_newer_data(save, tmp_path, monkeypatch):
+    path, out = save(LARGE, LARGE_WEIGHTS), tmp_path / "out.onnx"
+    save_atomically(onnx.load(path), out, original=path, inline_limit=1000)
+    replaced = []
+
+    def fail_the_second_time(source, target):
+        replaced.append(target)
+        if len(replaced) > 1:
+            raise OSError(5, "Input/output error")
+        source.rename(target)
+
+    monkeypatch.setattr("taso_opt.onnx_io.save.os.replace", fail_the_second_time)
+    with pytest.raises(UsageError, match="Input/output error"):
+        save_atomically(onnx.load(path), out, original=path, inline_limit=1000, force=True)
+    assert replaced == [tmp_path / "out.onnx.data", out] and not out.exists()
+
+
 def test_a_file_where_a_folder_for_the_data_is_needed_is_refused_beforehand(save, tmp_path):
     model = onnx.load(save(TEXT, {"v": (3, 4), "w": (4, 4)}))
     (tmp_path / "in" / "sub").mkdir(parents=True)
@@ -200,6 +227,14 @@ def test_weights_beyond_the_limit_leave_the_model_file(save, tmp_path):
         assert np.array_equal(numpy_helper.to_array(mine), numpy_helper.to_array(other))
 
 
+def test_tensors_in_a_data_file_begin_where_pages_do(save, tmp_path):
+    path = save(LARGE, LARGE_WEIGHTS)
+    save_atomically(onnx.load(path), tmp_path / "out.onnx", original=path, inline_limit=1000)
+    stored = onnx.load(tmp_path / "out.onnx", load_external_data=False).graph.initializer
+    offsets = [int(entry.value) for tensor in stored for entry in tensor.external_data if entry.key == "offset"]
+    assert len(set(offsets)) == 2 and all(offset % 4096 == 0 for offset in offsets)
+
+
 def test_the_data_of_the_original_is_never_overwritten(external):
     data = external.path.parent / "weights.bin"
     content = data.read_bytes()
@@ -207,6 +242,8 @@ def test_the_data_of_the_original_is_never_overwritten(external):
         save_atomically(external.proto, data, original=external.path, force=True)
     with pytest.raises(UsageError, match=r"expected an output other than the data of the input, found .*weights.bin"):
         copy_unchanged(external.path, external.proto, data, force=True)
+    with pytest.raises(UsageError, match=r"expected an output other than the data of the input, found .*weights.bin"):
+        save_copy(external.path, data, original=external.path, source=external.proto, force=True)
     assert data.read_bytes() == content
 
 

@@ -9,6 +9,7 @@ from taso_opt.core.graph import Graph
 from taso_opt.core.term import Apply, Const, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import bytes_added, check_fidelity, in_written_order, read_model, spellable, write_model
+from taso_opt.onnx_io.patch import Patch
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.spec import load_specs
 
@@ -509,3 +510,28 @@ def test_a_rewritten_graph_stays_in_the_order_of_the_file(read):
     assert computed(postorder(graph.outputs)) == ["MatMul", "MatMul", "Tanh", "Sub"]
     assert computed(in_written_order(model, graph.outputs)) == ["MatMul", "Tanh", "MatMul", "Sub"]
     assert types_of(write_model(model, graph)) == ["MatMul", "Tanh", "MatMul", "Sub"]
+
+
+def test_what_is_written_is_compared_with_the_original(read, monkeypatch):
+    model = read(TWO_PRODUCTS, PRODUCT_WEIGHTS)
+    made = Patch.model
+
+    def forgets_a_text(patch):
+        result = made(patch)
+        result.doc_string = "another"
+        return result
+
+    monkeypatch.setattr(Patch, "model", forgets_a_text)
+    with pytest.raises(AssertionError):
+        write_model(model, sum_of_weights(model))
+
+
+def test_a_node_is_kept_for_one_of_the_terms_that_take_its_place(read, run, feed_of):
+    model = read(HEAD + "g (float[2,3] x) => (float[2,3] y) { a = Relu(x)  y = Add(a, a) }")
+    op, (x,) = model.builder, model.graph.inputs
+    sides = [op.apply("Relu", [op.apply(name, [x], {})], {}) for name in ("Neg", "Tanh")]
+    result = write_model(model, Graph(model.graph.inputs, (op.apply("Add", sides, {}),)))
+    assert sorted(node.op_type for node in result.graph.node) == ["Add", "Neg", "Relu", "Relu", "Tanh"]
+    value = feed_of(model)["x"]
+    expected = np.maximum(-value, 0) + np.maximum(np.tanh(value), 0)
+    np.testing.assert_allclose(run(result, feed_of(model))["y"], expected, rtol=1e-6)

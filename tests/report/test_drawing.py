@@ -1,18 +1,10 @@
 """Terms become small drawings, and drawings get places that do not overlap."""
 
-import pytest
-
 from taso_opt.core.term import Const, Item, Var
 from taso_opt.report.drawing import MOST_NODES, MOST_OPERANDS, MOST_OUTPUTS, draw_change
 from taso_opt.report.evidence import Drawing, DrawnNode
 from taso_opt.report.layers import cut, place, shortened
-from taso_opt.spec import load_specs
 from terms import tensor
-
-
-@pytest.fixture
-def op():
-    return load_specs().builder()
 
 
 def name(term):

@@ -8,7 +8,6 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
 
@@ -16,11 +15,6 @@ RULES = (
     "Slice(x; axis=-1, sizes=(n, p, q)) = Split(x; axis=-1, sizes=(n, p, q))[1] where x[m, n+p+q]",
     "Slice(x; axis=-1, sizes=(0, p, q)) = Split(x; axis=-1, sizes=(p, q))[0] where x[m, p+q]",
 )
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture(scope="module")

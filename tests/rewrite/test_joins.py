@@ -10,12 +10,6 @@ from taso_opt.spec import OPAQUE, load_specs
 from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
 
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
 THREE = "Concat(Concat(x, y; axis=-2), z; axis=-2) = Concat(x, y, z; axis=-2) where x[k, n], y[l, n], z[m, n]"
 
 

@@ -2,26 +2,11 @@
 
 from collections import Counter
 
-import pytest
-
 from taso_opt.core.term import Const, Var, postorder
-from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.likeness import Likeness, is_told_by_looks
 from taso_opt.rewrite.match import is_made_of_constants
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
-from taso_opt.spec.rule_file import read_rules
 from terms import tensor
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
-def compiled(op):
-    return CompiledRules(read_rules(None, op), op)
 
 
 def alike(op, name, width):

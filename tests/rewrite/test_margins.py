@@ -7,7 +7,6 @@ from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.margins import puts_zeros_beside
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
 OUTPUTS = "x = Slice(Pad(x; pads=(p, 0, 0, 0, q, 0, 0, 0)); axis=-4, sizes=(p, n, q)) where x[*b, n, c, h, w]"
@@ -19,11 +18,6 @@ OTHERS = (
     "Relu(x) = Slice(Pad(Relu(x); pads=(p, q)); axis=-1, sizes=(p, n, q)) where x[n]",
     "Pad(x; pads=(0, 1, 0, q)) = Slice(Pad(x; pads=(0, p+1, 0, q)); axis=-1, sizes=(p, n+1+q, 0)) where x[m, n]",
 )
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 def rewriter(op, *texts):

@@ -9,7 +9,6 @@ from taso_opt.core.term import Apply, Var, postorder
 from taso_opt.rewrite.operands import with_own_operands
 from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
 from terms import assert_same_values, tensor
 
@@ -20,11 +19,6 @@ UNDONE = tuple(
     f"Split(Concat(x, y; axis=-1); {CUT})[{at}] = {name} where x[*b, m], y[*b, k]" for at, name in enumerate("xy")
 )
 ROWS = tuple(text.replace("-1", "-2").replace("m], y[*b, k]", "m, n], y[*b, k, n]") for text in UNDONE)
-
-
-@pytest.fixture
-def op():
-    return load_specs().builder()
 
 
 def composed(op, *texts):

@@ -8,7 +8,6 @@ from taso_opt.core.rule import Certificate, RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from terms import tensor
 
@@ -20,11 +19,6 @@ STACK = (
     "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
     "Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[1]) where x[*b, m, k], y[*b, p, k], w[k, n]"
 )
-
-
-@pytest.fixture
-def op():
-    return load_specs().builder()
 
 
 def test_a_rule_and_its_twin_under_other_names_are_one_rule_with_the_axioms_of_both(op):

@@ -6,7 +6,6 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
 ROWS = (
@@ -17,11 +16,6 @@ COLUMNS = (
     "(Relu(x), Relu(y)) = (Split(Relu(Concat(x, y; axis=-1)); axis=-1, sizes=(m, k))[0], "
     "Split(Relu(Concat(x, y; axis=-1)); axis=-1, sizes=(m, k))[1]) where x[*b, m], y[*b, k]"
 )
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A rule that does not fit says at which place and with which values."""
 
-import pytest
-
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
@@ -10,7 +8,6 @@ from taso_opt.rewrite.match import Matcher
 from taso_opt.rewrite.refusal import refusal
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.rewrite.wholes import with_wholes
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
 CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]"
@@ -22,11 +19,6 @@ JOINED = "Tanh(Concat(x, y; axis=-1)) = Concat(Tanh(x), Tanh(y); axis=-1) where 
 COLUMN = "MatMul(x, Transpose(y; perm=(-1, -2))) = ReduceSum(Mul(x, y); axes=(-1,)) where x[*b, m, k], y[*b, 1, k]"
 TWICE = "Transpose(Transpose(x; perm=(-1, -2)); perm=(-1, -2)) = x where x[*b, m, n]"
 ROOT = "Tanh(MatMul(x, x)) = Tanh(MatMul(x, x)) where x[k, k]"
-
-
-@pytest.fixture
-def op():
-    return load_specs().builder()
 
 
 def tensor(name, *shape, kind=Var, dtype="float32"):

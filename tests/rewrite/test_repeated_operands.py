@@ -6,15 +6,9 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
 LAW = "Mul(Expand(x; shape=(*b, m, n)), y) = Mul(x, y) where x[1, n], y[*b, m, n]"
-
-
-@pytest.fixture
-def op():
-    return load_specs().builder()
 
 
 def variable(name, *shape):

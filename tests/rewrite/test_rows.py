@@ -6,7 +6,6 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
 from taso_opt.rewrite.rows import adds_a_row
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from terms import tensor
 
@@ -17,11 +16,6 @@ OTHERS = (
     "x = Squeeze(Unsqueeze(x; axis=-3); axis=-3) where x[*b, m, n]",
     "x = Squeeze(Unsqueeze(x; axis=-2); axis=-3) where x[*b, 1, m]",
 )
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 def rewriter(op, *texts):

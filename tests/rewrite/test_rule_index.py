@@ -1,7 +1,5 @@
 """The index leaves out only rules that cannot match, which is shown against matching every rule everywhere."""
 
-import pytest
-
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Term, Var, postorder
 from taso_opt.core.types import TensorType
@@ -11,8 +9,6 @@ from taso_opt.rewrite.elements import element_pattern
 from taso_opt.rewrite.index import Outlines, RuleIndex, operators_of, upper_operators
 from taso_opt.rewrite.match import Matcher
 from taso_opt.rewrite.pattern import CompiledRule, Variable
-from taso_opt.spec import load_specs
-from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import parse_rule
 
 
@@ -36,16 +32,6 @@ def index_of(op, rules: CompiledRules) -> RuleIndex[CompiledRule]:
         return tuple(rules.may_match(outline.operator, operators_of(outline)))
 
     return RuleIndex(entries, _pattern, Outlines(op.types, rules.sizes))
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
-def compiled(op) -> CompiledRules:
-    return CompiledRules(read_rules(None, op), op)
 
 
 def test_no_rule_that_matches_is_left_out(op, compiled):

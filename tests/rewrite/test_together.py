@@ -19,11 +19,6 @@ RECURRENT = frozenset({"LSTM", "Concat", "Slice", "Reshape"})
 
 
 @pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
 def joining(op):
     return Rewriter(op, RuleSet(discover_definitions(load_specs(), RECURRENT, ())))
 

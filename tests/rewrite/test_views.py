@@ -5,24 +5,11 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.below import LEVELS, OperatorsBelow
-from taso_opt.rewrite.compiled import CompiledRules
 from taso_opt.rewrite.match import is_made_of_constants
 from taso_opt.rewrite.pattern import Application, Variable
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.rewrite.views import Views, images_of, is_seen_in_views
-from taso_opt.spec import load_specs
-from taso_opt.spec.rule_file import read_rules
 from terms import tensor
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
-def compiled(op):
-    return CompiledRules(read_rules(None, op), op)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from taso_opt.verify.explain import preconditions
 from terms import tensor
@@ -36,11 +35,6 @@ BIAS = (
 )
 TWICE = "Transpose(Transpose(x; perm=(-1, -2)); perm=(-1, -2)) = x where x[*b, m, n]"
 COLUMN = "MatMul(x, Transpose(y; perm=(-1, -2))) = ReduceSum(Mul(x, y); axes=(-1,)) where x[*b, m, k], y[*b, 1, k]"
-
-
-@pytest.fixture
-def op():
-    return load_specs().builder()
 
 
 def rewritten(op, texts, root):

@@ -11,7 +11,6 @@ import fuzz_models
 from fuzz_models import _noisy_model, examine
 from random_models import random_model
 from random_operators import OPERATORS
-from taso_opt.runtime import RuntimeProcess
 from taso_opt.spec import load_specs
 
 MODELS = 5
@@ -20,12 +19,6 @@ MODELS = 5
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 def save(folder, model):

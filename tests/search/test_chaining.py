@@ -11,17 +11,11 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.chaining import chained
 from taso_opt.search.plan import SearchLimits
-from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from terms import assert_same_values, tensor
 
 SIZE = 3
 INPUTS = 5
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,6 @@ PARTING = "879be01366d9"
 
 
 @pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
 def rules():
     library = load_specs()
     names = {"Slice", "MatMul", "Add", "Mul", "Erf", "Relu", "Concat", "ReduceMean", "Sub", "Softmax", "Where", "IsNaN"}

@@ -8,7 +8,7 @@ import pytest
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, RunSettings, Timing
 from taso_opt.search import finals
 from taso_opt.search.agreement import Agreement
-from taso_opt.search.finals import FASTEST, Trial, hold_finals
+from taso_opt.search.finals import FASTEST, LONG_RECREATIONS, Trial, hold_finals
 
 TIME = Latency(Timing(0.1, 0.0, 30, 0.1), Timing(0.1, 0.0, 30, 0.1))
 CERTAIN, WIDE, SMALL, BEHIND = (1.10, 1.07, 1.13), (1.10, 0.98, 1.25), (1.005, 0.97, 1.05), (0.9, 0.8, 1.0)
@@ -62,6 +62,14 @@ def test_a_gain_within_the_noise_is_decided_by_a_longer_measurement(held, second
     (rounds, limit_s), (more_rounds, longer_s) = requests
     assert more_rounds > rounds
     assert longer_s > limit_s
+
+
+def test_a_longer_measurement_has_more_pairs_of_sessions_too(held, monkeypatch):
+    asked, replaced = [], finals.replace
+    monkeypatch.setattr(finals, "replace", lambda one, **more: asked.append(more) or replaced(one, **more))
+    held(WIDE, CERTAIN)
+    (longer,) = [more for more in asked if "recreations" in more]
+    assert longer["recreations"] == LONG_RECREATIONS
 
 
 def test_the_longer_measurement_is_shorter_where_time_is_nearly_up_and_never_shorter_than_the_first(held):

@@ -6,7 +6,7 @@ import pytest
 from onnx import parser
 
 from taso_opt.onnx_io import read_model
-from taso_opt.runtime import RunSettings, RuntimeProcess
+from taso_opt.runtime import RunSettings
 from taso_opt.search.feeds import KINDS, NOISE, PATCH
 from taso_opt.search.kinds import OF_ANOTHER_KIND, remark, telling_kind
 from taso_opt.spec import load_specs
@@ -20,12 +20,6 @@ DETECTOR = """
     }
 """
 """Is 0 but where many neighbours are large together."""
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ import onnx
 import pytest
 from onnx import parser
 
-from taso_opt.runtime import RunSettings, RuntimeProcess, run_feeds
-from taso_opt.search.agreement import HIDDEN, agreement
-from taso_opt.search.last_functions import files_that_show
+from taso_opt.runtime import OutputComparison, RunSettings, run_feeds
+from taso_opt.runtime.accuracy import OutputDifference
+from taso_opt.search.agreement import HIDDEN, _without, agreement
+from taso_opt.search.last_functions import RANGE, files_that_show
 
 HEAD = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2,4] x) => (float[2,4] z, float[8] y) <float low = {%s}, int64[1] flat = {8}> { z = Neg(x) %s }"""
@@ -15,12 +16,6 @@ g (float[2,4] x) => (float[2,4] z, float[8] y) <float low = {%s}, int64[1] flat 
 DETECTOR = "s = Sub(x, low)  p = Sigmoid(s)  y = Reshape(p, flat)"
 FLAT_FIRST = "s = Sub(x, low)  f = Reshape(s, flat)  y = Sigmoid(f)"
 FEEDS = [{"x": np.random.default_rng(seed).standard_normal((2, 4)).astype(np.float32)} for seed in range(2)]
-
-
-@pytest.fixture(scope="module")
-def process():
-    with RuntimeProcess() as running:
-        yield running
 
 
 @pytest.fixture
@@ -73,6 +68,12 @@ def test_an_output_is_excused_where_what_goes_in_agrees(save, process):
     assert not found.reasons and not found.failure
     assert HIDDEN.format(1) in found.warnings
     assert found.max_rel > 1e-4
+
+
+def test_it_is_not_where_it_differs_by_much_of_what_the_function_may_give():
+    far, near = (OutputDifference(1, error, 0.5, 1e-6, "differs") for error in (0.5, RANGE * 1e-6))
+    kept, excused = (_without({1}, OutputComparison((one,))) for one in (far, near))
+    assert kept.reasons == ("differs",) and not excused.reasons
 
 
 def test_it_is_not_where_that_differs(save, process):

@@ -6,15 +6,9 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.linear import MOST_MEMBERS, linear_regions
-from taso_opt.spec import load_specs
 from terms import tensor
 
 SIZE = 4
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ import re
 from fractions import Fraction
 from zlib import crc32
 
-import pytest
-
 from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
@@ -37,11 +35,6 @@ def twins(op):
     weight, last = (Const(name, TensorType("float32", (4, 4))) for name in "vw")
     left, right = gelu(op, op.MatMul(first, weight), True), gelu(op, op.MatMul(second, weight), False)
     return op.MatMul(left, last), op.Tanh(right)
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 def test_the_change_of_cost_of_every_step_is_that_of_the_whole_graph(op):

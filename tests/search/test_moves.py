@@ -3,8 +3,6 @@
 from collections import Counter
 from functools import reduce
 
-import pytest
-
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.rewrite.steps import Rewriter
@@ -13,7 +11,6 @@ from taso_opt.search.folding import folding_sequences
 from taso_opt.search.moves import TRACE, free_moves, moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.trials import Trials
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from terms import tensor
 
@@ -23,11 +20,6 @@ MERGE = (
 )
 UNDO = "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
 SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 def traces(changes, bearable):

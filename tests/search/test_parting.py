@@ -11,17 +11,11 @@ from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.parting import parted
 from taso_opt.search.plan import SearchLimits
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
 APART = "MatMul(Add(x, y), z) = Add(MatMul(x, z), MatMul(y, z)) where x[*b, m, k], y[*b, m, k], z[k, n]"
 CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[k, n], z[n, p]"
 JOIN = "Add(MatMul(x, y), MatMul(x, z)) = MatMul(x, Add(y, z)) where x[*b, m, k], y[k, n], z[k, n]"
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
 PLACES = 3 * TRIALS
 
 
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
 class SpellingCost(FakeCost):
     """Only maxima cost anything, by their number of elements; remembers what was to be measured."""
 

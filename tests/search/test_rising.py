@@ -18,11 +18,6 @@ SHAPES = ("Squeeze", "Unsqueeze")
 
 
 @pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
 def rewriter(op):
     library = load_specs()
     shapes = discover_definitions(library, frozenset({"Reshape", "Squeeze", "Unsqueeze"}), ())

@@ -8,7 +8,7 @@ import pytest
 
 from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io import ModelInput
-from taso_opt.search.feeds import sample_feeds
+from taso_opt.search.feeds import TIMING_SEEDS, other_sizes, sample_feeds, timing_feeds
 from taso_opt.search.samples import read_samples
 
 INPUTS = (ModelInput("x", "float32", ("n", 3), (1, 3)), ModelInput("k", "int64", (2,), (2,)))
@@ -130,3 +130,24 @@ def test_an_archive_that_cannot_be_unpacked_is_refused(place, value, tmp_path):
     (tmp_path / "s.npz").write_bytes(content)
     with pytest.raises(InvalidInputError, match=r"expected an \.npz file of arrays, found .*s\.npz: "):
         read_samples(tmp_path / "s.npz", INPUTS)
+
+
+def test_one_partial_sample_among_complete_ones_is_filled_up():
+    feeds = sample_feeds(INPUTS, [{"x": X, "k": K}, {"k": K + 1}], 0)
+    assert [sorted(feed) for feed in feeds] == [["k", "x"]] * 3
+    assert feeds[1]["x"].shape == (1, 3) and feeds[2]["x"] is X
+
+
+def test_other_sizes_are_those_of_all_open_axes_and_then_of_the_first_alone():
+    inputs = [ModelInput("x", "float32", ("n", 3, "m"), (1, 3, 7)), ModelInput("y", "float32", (2,), (2,))]
+    assert [[entry.bound for entry in found] for found in other_sizes(inputs)] == [
+        [(2, 3, 8), (2,)],
+        [(2, 3, 7), (2,)],
+    ]
+    assert list(other_sizes(inputs[1:])) == []
+
+
+def test_heavy_inputs_are_timed_on_fewer_sets(monkeypatch):
+    light = timing_feeds(INPUTS, (), 0)
+    monkeypatch.setattr("taso_opt.search.feeds.TIMING_BYTES", 3 * (3 * 4 + 2 * 8))
+    assert (len(light), len(timing_feeds(INPUTS, (), 0))) == (TIMING_SEEDS, 3)

@@ -6,7 +6,6 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.shortening import shortened
-from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor
@@ -17,11 +16,6 @@ ROWS_OF_A_PRODUCT = (
     "MatMul(Slice(x; axis=-2, sizes=(n, p, q)), y) = Slice(MatMul(x, y); axis=-2, sizes=(n, p, q)) "
     "where x[n+p+q, m], y[m, k]"
 )
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.unjoining import unjoined
-from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 
 POINTWISE = "dilations=(d_h, d_w), group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
@@ -24,11 +23,6 @@ RULES = (
     f"Conv(Conv(x, y; {POINTWISE}), z; {POINTWISE}) = Conv(x, ComposedKernel(y, z); {POINTWISE}) "
     "where x[n, c, h, w], y[m, c, 1, 1], z[d, m, 1, 1]",
 )
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 @pytest.fixture(scope="module")

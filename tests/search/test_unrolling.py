@@ -10,18 +10,12 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
-from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from terms import assert_same_values, tensor
 
 OF_ROWS = {"Add", "Concat", "IdentityMatrix", "MatMul", "Mul", "Pad", "Reshape", "Slice", "Split", "Sub"}
 DIVIDING = {"Div", "Reciprocal"}
 STEPS = 5
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
 
 
 def rules_over(op, operators):

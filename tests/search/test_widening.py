@@ -25,11 +25,6 @@ WINDOW = {"kernel": (3, 3), "pads": (1, 1, 1, 1), "strides": (1, 1)}
 
 
 @pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
-
-@pytest.fixture(scope="module")
 def rewriter(op):
     return Rewriter(op, read_rules(None, op))
 
@@ -97,7 +92,9 @@ def test_a_cell_is_widened_up_to_what_reads_its_join(op, rewriter, bias):
 def test_what_two_read_is_widened_once(op, rewriter):
     joined = cell(op, tensor(Var, "x", 1, 16, 5, 5), 6)
     roots = [conv(op, op.Relu(joined), name, 8) for name in ("left", "right")]
-    for _, replacements in found(op, rewriter, *roots):
+    sequences = found(op, rewriter, *roots)
+    assert sequences
+    for _, replacements in sequences:
         new = [replaced(rewriter, root, replacements) for root in roots]
         assert len({term.args[0] for term in new}) == 1
         assert len(postorder(new)) < 2 * len(postorder(new[:1]))
@@ -105,7 +102,9 @@ def test_what_two_read_is_widened_once(op, rewriter):
 
 def test_every_step_is_one_of_a_rule_and_gives_equal_types(op, rewriter):
     root = conv(op, op.Relu(cell(op, tensor(Var, "x", 1, 16, 5, 5), 6)), "last", 4)
-    for steps, _ in found(op, rewriter, root):
+    sequences = found(op, rewriter, root)
+    assert sequences
+    for steps, _ in sequences:
         for step in steps:
             assert step.rule.rule.certificate is not None
             for old, new in step.replacements:

@@ -1,20 +1,12 @@
 """What depends on constants alone, however deep, and what may give anything although it is given constants."""
 
-import pytest
-
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.spec import OPAQUE, load_specs
+from taso_opt.spec import OPAQUE
 from taso_opt.spec.constants import Constants
 from taso_opt.spec.text import parse_rule
 from terms import tensor
-
-
-@pytest.fixture(scope="module")
-def op():
-    return load_specs().builder()
-
 
 X, C = tensor(Var, "x", 4, 4), tensor(Const, "c", 4, 4)
 

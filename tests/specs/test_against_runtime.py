@@ -171,11 +171,6 @@ def models(op, cases):
     assert left_out <= len(chosen) // len(OPSETS) + 1
 
 
-@pytest.fixture(scope="module")
-def library():
-    return load_specs()
-
-
 WINDOW = {"strides": (1,), "pads": (0, 0), "dilations": (1,)}
 DEEP = {"strides": (2, 1, 3), "pads": (1, 0, 2, 0, 1, 1), "dilations": (1, 2, 1)}
 BEYOND = (

@@ -11,6 +11,7 @@ from taso_opt.verify.check import check_library
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.pipeline import build_library, examine_all
 from taso_opt.verify.scalars import ENGINE as SCALARS
+from taso_opt.verify.verdict import Unknown
 from taso_opt.verify.worker import Examine
 
 CONV = "dilations=(1, 1), group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
@@ -155,3 +156,11 @@ def test_a_library_is_built_from_proved_equations_only_and_reads_back(library, t
     assert {rule.fp_class for rule in read} == {FpClass.E1, FpClass.E2}
     assert all(rule.certificate.specs == library.digest and rule.certificate.axioms for rule in read)
     assert check_library(tmp_path / "built.jsonl", library).failures == ()
+
+
+def test_an_axiom_that_meanings_do_not_prove_fails_the_library(library, tmp_path, lines, monkeypatch):
+    monkeypatch.setattr(
+        "taso_opt.verify.check.prove_axioms", lambda library, names: [(name, Unknown("no")) for name in sorted(names)]
+    )
+    result = checked(library, tmp_path, [lines["chain"]])
+    assert [failure.problem for failure in result.failures] == ["the axiom matmul_is_associative is not proved: no"]

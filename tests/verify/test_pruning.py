@@ -1,6 +1,13 @@
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
 from taso_opt.verify.prune import prune, underived
+from taso_opt.verify.worker import Derive, Learn
 
 ASSOCIATIVE = "Add(x, Add(y, z)) = Add(Add(x, y), z) where x[*a], y[*a], z[*a]"
 FOUR = "Add(Add(x, y), Add(z, w)) = Add(Add(x, z), Add(y, w)) where x[*a], y[*a], z[*a], w[*a]"
@@ -132,3 +139,28 @@ def test_a_sum_that_follows_from_others_of_as_many_operands_goes(library):
     product = "Add(MatMul(x, z), MatMul(y, z)) = MatMul(Add(x, y), z) where x[m, k], y[m, k], z[k, n]"
     narrow = product.replace("z[k, n]", "z[k, 1]")
     assert kept(library, narrow, product) == [product]
+
+
+class OneStop:
+    """A child that stops at the first equation and follows none after that; it notes what it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, question):
+        self.asked.append(type(question))
+        if self.asked.count(Derive) == 1 and isinstance(question, Derive):
+            raise Stopped("too long")
+        return False
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda crew, rules: prune(crew, rules), lambda crew, rules: underived(crew, rules, [])]
+)
+def test_a_process_that_replaces_one_that_was_stopped_learns_everything_again(library, ask):
+    child = OneStop()
+    crew = SimpleNamespace(child=lambda: nullcontext(child), threads=SimpleNamespace(map=map))
+    rules = [parse_rule(text, library.builder()) for text in (IDEMPOTENT, "Relu(Tanh(x)) = Tanh(Relu(x)) where x[*a]")]
+    assert ask(crew, rules) == rules
+    first, stopped, *rest = child.asked
+    assert (first, stopped, *rest[:2]) == (Learn, Derive, Learn, Derive)

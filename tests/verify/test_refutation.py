@@ -4,7 +4,7 @@ import pytest
 
 from taso_opt.spec.text import parse_rule
 from taso_opt.verify.examine import examine, holds
-from taso_opt.verify.refute import INSTANCES, refute
+from taso_opt.verify.refute import FLOAT_EVERY, INSTANCES, refute
 from taso_opt.verify.verdict import Counterexample, Proved, Refuted, Unknown
 
 BAD = sorted((Path(__file__).parents[1] / "rules" / "bad").glob("*.rule"))
@@ -48,6 +48,17 @@ def test_a_huge_number_beside_a_difference_does_not_hide_it(library):
         library.builder(), parse_rule(text.format("Expand(10000000000000; shape=(1, c))"), library.builder())
     )
     assert isinstance(found, Counterexample)
+
+
+def test_numbers_are_tried_beside_residues(library, monkeypatch):
+    """Residues have neither order nor size: what a float cannot hold shows among numbers alone."""
+    tried = []
+    monkeypatch.setattr("taso_opt.verify.refute._compare", lambda *asked: tried.append(asked[3]))
+    monkeypatch.setattr("taso_opt.verify.refute._compare_residues", lambda *asked: tried.append("residues"))
+    rule = parse_rule("MatMul(x, y) = MatMul(x, y) where x[m, k], y[k, n]", library.builder())
+    refute(library.builder(), rule)
+    assert tried.count("residues") == INSTANCES
+    assert tried.count("float64") == -(-INSTANCES // FLOAT_EVERY)
 
 
 def test_a_true_rule_survives_every_instance_and_the_answer_repeats(library):
