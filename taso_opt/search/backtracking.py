@@ -13,7 +13,15 @@ from taso_opt.core.term import Term, postorder
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.clock import Clock
-from taso_opt.search.moves import Move, chaining_move, free_moves, moves_from, rising_move, widening_moves
+from taso_opt.search.moves import (
+    Move,
+    chaining_move,
+    free_moves,
+    moves_from,
+    narrow_losses,
+    rising_move,
+    widening_moves,
+)
 from taso_opt.search.neighbourhood import Expired, Neighbourhood, live_operators
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
@@ -50,6 +58,10 @@ DESCENT_PATIENCE, DESCENT_WORK, DESCENTS_WORK = 4, 5000, 4000
 """After how many graphs, or how much work as patience counts it, without anything better a descent ends from such a
 graph that the search has left behind; and after how much work the last of them begins. No network of the benchmark
 gains by one that begins later."""
+
+NARROW, MOST_PASSED = 0.1, 2
+"""By which share of it what one rule does everywhere may make the best graph worse to be descended from, and how many
+such graphs are."""
 
 MOST_DESCENDED = 1000
 """Operators of a graph that is descended from: expanding a larger one is most of the work that a descent has, and
@@ -124,6 +136,7 @@ class BacktrackingSearch:
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
             self._descend(patience, kept, heard)
+            self._pass_over(patience, kept, heard)
             self._widen(kept, expired)
         except KeyboardInterrupt:
             if kept.best is original:
@@ -209,9 +222,26 @@ class BacktrackingSearch:
         """
         steps = {plan.outputs: plan for plan in self._first_steps if plan.outputs not in self._expanded}
         small = (plan for plan in steps.values() if self._operators(plan.outputs) <= MOST_DESCENDED)
-        left = sorted((plan for plan in small if kept.is_cheaper(plan)), key=self._rank)
+        self._descend_from(sorted(filter(kept.is_cheaper, small), key=self._rank), patience, kept, heard)
+
+    def _pass_over(self, patience: Patience, kept: Shortlist, heard: Progress) -> None:
+        """Descend from what one rule makes of the best graph at a narrow loss, which gains may wait behind.
+
+        Kernels that are measured at different times differ by some percent: a joined product may look dearer than its
+        parts are together, and with what follows it joined, too, be cheaper all the same.
+        """
+        best, expired = kept.best, partial(patience.is_beyond, self._limits.budget)
+        if self._operators(best.outputs) > MOST_DESCENDED or expired():
+            return
+        moves = narrow_losses(self._neighbourhood(best), self._rewriter, self._prices.of, NARROW * best.cost, expired)
+        losing = [move for move in moves if move.change > BEARABLE * best.cost][:MOST_PASSED]
+        plans = [plan for plan in (self._built(best, move) for move in losing) if plan is not None]
+        self._descend_from([plan for plan in plans if plan.outputs not in self._expanded], patience, kept, heard)
+
+    def _descend_from(self, plans: Sequence[Plan], patience: Patience, kept: Shortlist, heard: Progress) -> None:
+        """Search on from each of some graphs for itself, as long as there is work left for that."""
         reason, end = patience.reason, patience.worked + DESCENTS_WORK
-        for plan in left:
+        for plan in plans:
             if patience.worked >= end:
                 break
             own = Shortlist(plan)
@@ -262,11 +292,12 @@ class BacktrackingSearch:
         Sequences, which take long to find, begin at the start and at what is better; without a start there are none.
         """
         here, is_start = self._neighbourhood(plan), plan is start
-        del self._known[plan.outputs]
+        operators = self._operators(plan.outputs)
+        if plan is not kept.best or operators > MOST_DESCENDED:
+            del self._known[plan.outputs]  # only the best graph is looked at once more
         trials = self._trials if is_start or (start is not None and plan is kept.best) else None
         bearable = BEARABLE * plan.cost
         single, joint = moves_from(here, self._rewriter, self._prices.of, trials, bearable, expired)
-        operators = self._operators(plan.outputs)
         if is_start:
             # Where joint moves lead at once is kept even if alpha will rule it out in favour of what gains more.
             gains = [move for move in joint if move.change < -MEANINGFUL_GAIN * plan.cost]

@@ -105,6 +105,16 @@ def moves_from(
     return [move for move, _ in priced], list(joint.values())
 
 
+def narrow_losses(
+    here: Neighbourhood, rewriter: Rewriter, price: Pricing, bearable: float, expired: Expired = lambda: False
+) -> list[Move]:
+    """What one rule does everywhere, with fewer operators, at a loss of so many seconds at most; the least first."""
+    changes = [change for change in here.changes(rewriter, expired) if change.saved > 0]
+    losing = [(move, change) for move, change in _priced(changes, price, bearable) if move.change > 0]
+    moves = (combined(group, bearable) for group in _by_rule(losing))
+    return sorted((move for move in moves if move is not None), key=lambda move: move.change)
+
+
 def free_moves(
     here: Neighbourhood,
     rewriter: Rewriter,

@@ -365,3 +365,32 @@ def test_an_interrupt_gives_the_best_plan_found_so_far():
 def test_an_interrupt_before_anything_is_found_is_raised():
     with pytest.raises(KeyboardInterrupt):
         interrupted_after(1, towers(5, 3))
+
+
+JOINED = "Split(MatMul(x, Concat(y, z; axis=-1)); axis=-1, sizes=(n, p))"
+COLUMNS = (
+    f"(MatMul(x, y), MatMul(x, z)) = ({JOINED}[0], {JOINED}[1]) where x[*b, m, k], y[k, n], z[k, p]",
+    "(Relu(Split(x; axis=-1, sizes=(n, p))[0]), Relu(Split(x; axis=-1, sizes=(n, p))[1])) = "
+    "(Split(Relu(x); axis=-1, sizes=(n, p))[0], Split(Relu(x); axis=-1, sizes=(n, p))[1]) where x[*b, m, n+p]",
+)
+
+
+class DearJoins(FakeCost):
+    """Products of joined weights look a little dearer than those with a part each; activations cost by their number."""
+
+    def known(self, unit):
+        width = self._builder.types(unit)[0].shape[-1]
+        return {"MatMul": 10.0 * width / 4 + (3.5 if width > 4 else 0), "Relu": 3.0}.get(unit.operator, 0.0)
+
+
+def test_a_narrow_loss_everywhere_is_passed_over_for_what_gains_behind_it(monkeypatch):
+    op = load_specs().builder()
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in COLUMNS)))
+    weights = [tensor(Const, f"w{number}", 4, 4) for number in range(3)]
+    outputs = tuple(op.Relu(op.MatMul(tensor(Var, name, 1, 4), weight)) for name in "xy" for weight in weights)
+    space = op, rewriter, DearJoins(op), lambda term: True, 1.01, SearchLimits()
+    best = BacktrackingSearch(*space).run(outputs).plans[0]
+    assert best.cost == 2 * (30 + 3.5 + 3) < 2 * 3 * (10 + 3)
+    assert_same_values(op, outputs, best.outputs)
+    monkeypatch.setattr("taso_opt.search.backtracking.NARROW", 0.08)
+    assert BacktrackingSearch(*space).run(outputs).plans[0].outputs == outputs
