@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, postorder
 from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.rule_file import read_equations, read_rules
 from taso_opt.spec.text import parse_rule
@@ -143,8 +142,7 @@ def _is_of(rule: Rule, size: int, family: str) -> bool:
 
 def family_of(rule: Rule) -> str:
     """What an equation is about."""
-    found = {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}
-    return next((name for name, operators in FAMILIES.items() if found & operators), OTHERS)
+    return next((name for name, operators in FAMILIES.items() if rule.operators & operators), OTHERS)
 
 
 def _counted(

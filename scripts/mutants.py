@@ -49,8 +49,7 @@ def weakened_laws(rule: Rule, builder: Builder) -> Iterator[Rule | None]:
     for variable in rule.variables:
         for shape in _weaker_shapes(variable.type.shape, shared):
             yield _applied(rule, builder, Change({variable: TensorType(variable.type.dtype, shape)}))
-    applications = [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
-    settings = dict.fromkeys((term.operator, *setting) for term in applications for setting in term.attributes)
+    settings = dict.fromkeys((term.operator, *setting) for term in rule.applications for setting in term.attributes)
     for operator, name, value in settings:
         for other in _other_numbers(value) if name not in ("axis", "perm") else ():
             yield _applied(rule, builder, Change(attributes={(operator, name, value): other}))
@@ -74,11 +73,8 @@ def _applied(rule: Rule, builder: Builder, change: Change) -> Rule | None:
 def _shared_symbols(rule: Rule) -> set[str]:
     """The sizes that stand in more than one place."""
     values: list[Attribute] = [dim for variable in rule.variables for dim in variable.type.shape]
-    for term in postorder((*rule.source, *rule.target)):
-        if isinstance(term, Apply):
-            values += [
-                part for _, value in term.attributes for part in (value if isinstance(value, tuple) else (value,))
-            ]
+    for term in rule.applications:
+        values += [part for _, value in term.attributes for part in (value if isinstance(value, tuple) else (value,))]
     counts = Counter(name for value in values if isinstance(value, Size) for name in value.symbols())
     return {name for name, count in counts.items() if count > 1}
 

@@ -297,7 +297,7 @@ def _prepares(sides: Sequence[Term], name: str) -> bool:
 
 @cache
 def _shipped() -> list[tuple[Term, ...]]:
-    return [(*rule.source, *rule.target) for rule in read_rules(None, load_specs().builder())]
+    return [rule.roots for rule in read_rules(None, load_specs().builder())]
 
 
 def _plain(builder: Builder, side: Term, values: Mapping[Any, Any]) -> tuple[Any, ...]:

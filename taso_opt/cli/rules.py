@@ -135,7 +135,6 @@ def _axioms(rule: Rule) -> Iterator[str]:
 
 
 def _counted(rules: RuleSet) -> Iterator[str]:
-    from taso_opt.core.term import Apply, postorder
 
     yield f"rules      {len(rules)}, {sum(1 for _ in rules.directed())} with both directions"
     yield _counts("class", Counter(str(rule.fp_class) for rule in rules))
@@ -145,7 +144,7 @@ def _counted(rules: RuleSet) -> Iterator[str]:
     yield _counts("constants", asked)
     used: Counter[str] = Counter()
     for rule in rules:
-        used.update({term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)})
+        used.update(rule.operators)
     yield _counts("mentions", used)
 
 

@@ -53,9 +53,29 @@ class Rule:
     conditions: tuple[Condition, ...] = ()
 
     @property
+    def roots(self) -> tuple[Term, ...]:
+        """The outputs of both sides."""
+        return (*self.source, *self.target)
+
+    @property
+    def terms(self) -> list[Term]:
+        """All terms of both sides, children before parents."""
+        return postorder(self.roots)
+
+    @property
     def variables(self) -> list[Var]:
         """The variables of both sides, in order of first occurrence."""
-        return variables((*self.source, *self.target))
+        return variables(self.roots)
+
+    @property
+    def applications(self) -> list[Apply]:
+        """The applications of operators on both sides."""
+        return [term for term in self.terms if isinstance(term, Apply)]
+
+    @property
+    def operators(self) -> frozenset[str]:
+        """The names of the operators on both sides."""
+        return frozenset(term.operator for term in self.applications)
 
     @property
     def size(self) -> int:

@@ -7,7 +7,7 @@ from itertools import chain, count
 
 from taso_opt.core.dims import STAR, Size
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Item, Term, Var, operator_count, postorder
+from taso_opt.core.term import Apply, Attribute, Item, Term, Var, operator_count
 from taso_opt.generate.retype import flat, with_names
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import format_rule
@@ -62,10 +62,10 @@ def _orders(rule: Rule, builder: Builder) -> list[Reading]:
     """Orders in which a rule can be read, taking commutative operands that look equal either way."""
     readings: dict[Term, list[Reading]] = {}
     looks: dict[Term, str] = {}
-    for term in postorder((*rule.source, *rule.target)):
+    for term in rule.terms:
         looks[term] = _look(term, looks)
         readings[term] = _readings(term, readings, looks, builder)
-    orders = _joined([readings[output] for output in (*rule.source, *rule.target)])
+    orders = _joined([readings[output] for output in rule.roots])
     return list(dict.fromkeys(tuple(dict.fromkeys(order)) for order in orders))
 
 

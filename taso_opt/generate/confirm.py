@@ -67,7 +67,7 @@ Sides = tuple[tuple[Term, ...], tuple[Term, ...]]
 
 def _instances(rule: Rule, builder: Builder, generator: np.random.Generator, count: int) -> Iterator[Sides]:
     """Well-typed instances at random sizes, drawn by rejection."""
-    roots, outputs = (*rule.source, *rule.target), len(rule.source)
+    roots, outputs = rule.roots, len(rule.source)
     symbols, windows = symbols_of(roots), _window_ranges(roots)
     for _ in range(count * ATTEMPTS_PER_INSTANCE):
         if count == 0:

@@ -13,7 +13,6 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, Var, operator_count, postorder
 from taso_opt.core.types import REAL, TensorType
-from taso_opt.generate.passing import operators_of
 from taso_opt.generate.scalars import of_any_shape
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
@@ -48,14 +47,14 @@ def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalar
     Of an operator that has several definitions, the nearest wordings of each give equations with all others as well: a
     model whose version of ONNX lacks the operator has only these, and the runtime knows some of them.
     """
-    found = {format_rule(rule): rule for rule in _equations(library, scalars) if operators_of(rule) <= operators}
+    found = {format_rule(rule): rule for rule in _equations(library, scalars) if rule.operators <= operators}
     return tuple(found[text] for text in sorted(found))
 
 
 def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
     builder = library.builder()
     said: dict[tuple[Term, ...], list[list[Term]]] = defaultdict(list)
-    rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if operators_of(rule) <= ARITHMETIC)))
+    rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if rule.operators <= ARITHMETIC)))
     for axiom in library.definitions.values():
         for instance in axiom.instances(builder):
             if len(instance.left) > 1:
@@ -101,7 +100,7 @@ def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Te
 
 def _is_scalar(builder: Builder, rule: Rule) -> bool:
     """Whether a function of numbers is defined, of which none need be the same for all elements."""
-    operators = [builder.operator(term) for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
+    operators = [builder.operator(term) for term in rule.applications]
     elementwise = all(operator is not None and operator.elementwise for operator in operators)
     return elementwise and all(variable.type.shape for variable in rule.variables)
 
@@ -122,7 +121,7 @@ def _in_pieces(builder: Builder, definition: Rule, scalars: Sequence[Rule], insi
     """
     (function,), (said,) = definition.source, definition.target
     for rule in scalars:
-        roots = (*rule.source, *rule.target)
+        roots = rule.roots
         pieces = substitute_terms(builder, roots, {function: said}) or roots
         changed = sum(old is not new for old, new in zip(roots, pieces, strict=True))
         if changed == 1 and (function in roots or (inside and not rule.conditions)):

@@ -19,7 +19,7 @@ from taso_opt.generate.canonical import canonical
 from taso_opt.generate.confirm import holds, holds_in_floats
 from taso_opt.generate.moves import is_broadcasting
 from taso_opt.generate.retype import Schemes, occurrences, rebuild, with_symbols
-from taso_opt.generate.symbols import PADS, applications, is_wide, symbolic, window_values
+from taso_opt.generate.symbols import PADS, is_wide, symbolic, window_values
 from taso_opt.spec.builder import Builder
 
 STEP_INSTANCES = 2
@@ -81,7 +81,7 @@ class Generaliser:
 
         Elsewhere, as in a kernel that is enlarged, a number is what lets a search make them up.
         """
-        if not any(one.operator == "Pad" for one in applications(rule)):
+        if "Pad" not in rule.operators:
             return rule
         wide = [one for one in window_values(rule) if one[1] == PADS and is_wide(one[2])]
         values = list(dict.fromkeys(value for _, _, value in wide))
@@ -91,7 +91,7 @@ class Generaliser:
 
     def _with_symbolic_group(self, rule: Rule) -> Rule:
         """A group count above one that multiplies sizes of variables becomes a symbol there and in the attribute."""
-        groups = {dict(one.attributes).get("group", 1) for one in applications(rule)} - {1}
+        groups = {dict(one.attributes).get("group", 1) for one in rule.applications} - {1}
         if len(groups) != 1:
             return rule
         (group,) = groups
@@ -109,7 +109,7 @@ class Generaliser:
                 name: factor if name == "group" and value == group else _grown(value, group, factor)
                 for name, value in one.attributes
             }
-            for one in applications(rule)
+            for one in rule.applications
         }
         return self._attempt(rule, Schemes(types, attributes)) or rule
 
@@ -201,7 +201,7 @@ class Generaliser:
             return None
         if not all(_has_star(kind) for term in new.source for kind in self.builder.types(term)):
             return None
-        if not all(self._stars_in_order(one) for one in applications(new)):
+        if not all(self._stars_in_order(one) for one in new.applications):
             return None
         return new if holds(new, self.builder, self.seed, STEP_INSTANCES) else None
 
@@ -275,7 +275,7 @@ def _of_kernels(rule: Rule, number: int) -> dict[Term, dict[str, Attribute]]:
     """The same symbols for sizes of pooling windows: those that are as large as the kernel of a convolution."""
     return {
         one: {"kernel": _without_number(value, number)}
-        for one in applications(rule)
+        for one in rule.applications
         for name, value in one.attributes
         if name == "kernel" and isinstance(value, tuple)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
+from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.errors import SpecError
 from taso_opt.generate.canonical import canonical
@@ -47,12 +47,7 @@ def confirmed(rules: Iterable[Rule], builder: Builder, seed: int, operators: fro
     """Those with the named operators alone whose sides agree in floats, in canonical form, in the order of the text."""
     found: dict[str, Rule] = {}
     for rule in rules:
-        if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
+        if rule.operators <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
             general = canonical(rule, builder)
             found[format_rule(general)] = general
     return tuple(found[text] for text in sorted(found))
-
-
-def operators_of(rule: Rule) -> set[str]:
-    """The names of the operators on both sides."""
-    return {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}

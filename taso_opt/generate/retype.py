@@ -8,7 +8,7 @@ from typing import Any
 
 from taso_opt.core.dims import Dim, Size, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Term, Var, postorder
+from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.restating import restated
@@ -64,8 +64,8 @@ def _renamed(rule: Rule, rename: Rename) -> Schemes:
         shape = tuple(_rename_dim(dim, rename) for dim in variable.type.shape)
         types[variable] = TensorType(variable.type.dtype, shape)
     attributes: dict[Term, dict[str, Attribute]] = {}
-    for term in postorder((*rule.source, *rule.target)):
-        if isinstance(term, Apply) and any(mentions_size(value) for _, value in term.attributes):
+    for term in rule.applications:
+        if any(mentions_size(value) for _, value in term.attributes):
             attributes[term] = {name: _rename_attribute(value, rename) for name, value in term.attributes}
     return Schemes(types, attributes)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Attribute, Const, Term, Var, postorder, variables
+from taso_opt.core.term import Attribute, Const, Term, Var, postorder
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.spec.builder import Builder
@@ -305,9 +305,9 @@ def value_key(row: Values) -> bytes:
 
 def of_any_shape(builder: Builder, rule: Rule) -> Rule:
     """The rule with its variables called x and s in the order in which they occur, of any shapes that broadcast."""
-    names = dict(zip(variables((*rule.source, *rule.target)), ("x", "s", "t"), strict=False))
+    names = dict(zip(rule.variables, ("x", "s", "t"), strict=False))
     images: dict[Term, Any] = {}
-    for term in postorder((*rule.source, *rule.target)):
+    for term in rule.terms:
         if isinstance(term, Var):
             images[term] = Var(names[term], TensorType(REAL, (any_shape(names[term]),)))
         else:

@@ -21,7 +21,7 @@ def subsumes(general: Rule, special: Rule, builder: Builder) -> bool:
         return False
     for source, target in ((special.source, special.target), (special.target, special.source)):
         for order in (slice(None), slice(None, None, -1)) if len(source) == 2 else (slice(None),):
-            pairs = zip((*general.source, *general.target), (*source[order], *target[order]), strict=True)
+            pairs = zip(general.roots, (*source[order], *target[order]), strict=True)
             if any(_settled(binding) for binding in _match_all(list(pairs), {}, builder)):
                 return True
     return False

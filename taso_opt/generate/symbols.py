@@ -8,7 +8,7 @@ from typing import Any
 
 from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Term, postorder
+from taso_opt.core.term import Attribute, Term
 from taso_opt.generate.retype import Schemes
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
@@ -16,16 +16,11 @@ PADS = "pads"
 WINDOW_ATTRIBUTES = tuple({**ANY_WINDOWS, **ANY_KERNEL})
 
 
-def applications(rule: Rule) -> list[Apply]:
-    """The applications of operators on both sides."""
-    return [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
-
-
 def window_values(rule: Rule) -> list[tuple[str, str, Attribute]]:
     """Operators, names and values of the attributes of windows that are numbers."""
     values = [
         (one.operator, name, value)
-        for one in applications(rule)
+        for one in rule.applications
         for name, value in one.attributes
         if name in WINDOW_ATTRIBUTES and isinstance(value, tuple)
     ]
@@ -41,7 +36,7 @@ def symbolic(rule: Rule, chosen: Sequence[tuple[str, str, Attribute]]) -> Scheme
     """Symbols in place of some attributes of windows, the same for equal values of one name; sums for sums of pads."""
     attributes: dict[Term, dict[str, Attribute]] = {}
     pads = list(dict.fromkeys(value for _, name, value in chosen if name == PADS and is_wide(value)))
-    for one in applications(rule):
+    for one in rule.applications:
         for name, value in one.attributes:
             if (one.operator, name, value) in chosen and isinstance(value, tuple):
                 summands = _summands(value, pads) if name == PADS else [value]

@@ -18,7 +18,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.passing import INSTANCES, operators_of
+from taso_opt.generate.passing import INSTANCES
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.interpolation import Point, of_inputs, of_outputs, of_taps
 from taso_opt.spec.library import SpecLibrary
@@ -38,9 +38,7 @@ def discover_tiles(library: SpecLibrary, seed: int, operators: frozenset[str]) -
     """Convolutions in tiles, with and without a bias, in the order of the text form."""
     builder = library.builder()
     found = (rule for taps, tile in TILES for rule in _rules(builder, taps, tile))
-    kept = [
-        rule for rule in found if operators_of(rule) <= operators and holds_in_floats(rule, builder, seed, INSTANCES)
-    ]
+    kept = [rule for rule in found if rule.operators <= operators and holds_in_floats(rule, builder, seed, INSTANCES)]
     return tuple(sorted(kept, key=format_rule))
 
 

@@ -97,7 +97,7 @@ def _instances(rule: Rule, builder: Builder) -> Iterator[tuple[Term, ...]]:
     """Both sides at a few well-typed choices of sizes, which the rule alone decides."""
     seed = int.from_bytes(blake2b(format_rule(rule).encode(), digest_size=8).digest(), "little")
     generator = np.random.default_rng(seed)
-    roots = (*rule.source, *rule.target)
+    roots = rule.roots
     symbols = symbols_of(roots)
     found = 0
     for _ in range(ATTEMPTS):

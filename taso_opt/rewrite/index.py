@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Const, Item, Term, variables
+from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable, head
 
@@ -83,7 +83,7 @@ class RuleIndex(Generic[R]):
 
 def asked_sizes(rules: Iterable[Rule]) -> frozenset[int]:
     """The numbers among the sizes of variables, and 1: a number of a rule may be a tensor of one element."""
-    shapes = {one.type.shape for one in variables(root for rule in rules for root in (*rule.source, *rule.target))}
+    shapes = {one.type.shape for rule in rules for one in rule.variables}
     return frozenset([1, *(size for shape in shapes for size in shape if isinstance(size, int))])
 
 

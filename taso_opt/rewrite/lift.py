@@ -110,8 +110,8 @@ def _renamings(rule: Rule, builder: Builder) -> Iterator[Renaming]:
         yield from correspondences(first, second, Renaming(), builder)
         yield from correspondences(second, first, Renaming(), builder)
         return
-    for term in postorder((*rule.source, *rule.target)):
-        if isinstance(term, Apply) and term.operator == "Concat" and len(term.args) == 2:
+    for term in rule.applications:
+        if term.operator == "Concat" and len(term.args) == 2:
             yield from correspondences(*term.args, Renaming(), builder)
     (target, *others) = rule.target
     if not others and isinstance(target, Apply) and target.operator in FOLDABLE:  # a sum over the parts of a split
@@ -149,8 +149,8 @@ class _Lifting:
         if merges and self._rename(rule.source[0]) is not rule.source[1]:
             raise NotLiftable
         self._check_target(rule)
-        for term in postorder((*rule.source, *rule.target)):
-            if isinstance(term, Apply) and term.operator == "Split":
+        for term in rule.applications:
+            if term.operator == "Split":
                 self._split_inputs.add(term.args[0])
         source = self._convert(rule.source[0], merges, in_source=True)
         if merges and self._lifted_join:

@@ -190,7 +190,7 @@ def _of_one_column(rule: Rule, made: Apply, builder: Builder) -> tuple[Rule, App
 
 
 def _free_name(rule: Rule) -> str:
-    names, name = {one.name for one in variables((*rule.source, *rule.target))}, WHOLE
+    names, name = {one.name for one in rule.variables}, WHOLE
     while name in names:
         name += "_"
     return name

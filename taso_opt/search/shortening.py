@@ -53,7 +53,7 @@ def _by_rule(outputs: Sequence[Term], present: Collection[Term], rewriter: Rewri
 
 def _moves_data(step: Step, rewriter: Rewriter) -> bool:
     """Whether a rule has no operator that computes on either side."""
-    return all(map(rewriter.moves_data, postorder((*step.rule.rule.source, *step.rule.rule.target))))
+    return all(map(rewriter.moves_data, step.rule.rule.terms))
 
 
 def _operators(outputs: Sequence[Term], rewriter: Rewriter) -> int:

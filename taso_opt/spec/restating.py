@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Item, Term, Var, postorder
+from taso_opt.core.term import Apply, Attribute, Item, Term, Var
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
 
@@ -19,7 +19,7 @@ def restated(builder: Builder, rule: Rule, variable: NewVariable, attributes: Ne
     Raises TypeMismatch unless both sides get the same types again.
     """
     made: dict[Term, Term] = {}
-    for term in postorder((*rule.source, *rule.target)):
+    for term in rule.terms:
         match term:
             case Var():
                 made[term] = variable(term)

@@ -7,7 +7,7 @@ computed may be taken out of a greatest element there, which is right only where
 from __future__ import annotations
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Term, postorder
+from taso_opt.core.term import Apply, Term
 from taso_opt.spec.builder import Builder
 from taso_opt.verify.index_functions.prove import prove_for_all_sizes
 from taso_opt.verify.verdict import Unknown
@@ -17,7 +17,7 @@ ENGINE = "index functions"
 
 def prove_definition(builder: Builder, rule: Rule) -> str | None:
     """None when both sides are equal at all sizes, else why no proof was found."""
-    terms = postorder((*rule.source, *rule.target))
+    terms = rule.terms
     computes = any(not builder.moves_data(term) and not _takes_greatest(builder, term) for term in terms)
     if computes and any(_may_miss(builder, term) for term in terms):
         return "a window between taps that are apart may have nothing of the image, and then no greatest element"

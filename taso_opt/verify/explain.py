@@ -7,7 +7,7 @@ from collections import defaultdict
 from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.rule import FpClass, Rule
-from taso_opt.core.term import Apply, Attribute, postorder
+from taso_opt.core.term import Attribute
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.shapes import ANY_SHAPE
@@ -83,11 +83,10 @@ def _shared_sizes(rule: Rule) -> list[str]:
 
 def _fixed_attributes(rule: Rule) -> list[str]:
     found: dict[str, None] = {}
-    for term in postorder((*rule.source, *rule.target)):
-        if isinstance(term, Apply):
-            for name, value in term.attributes:
-                if not _is_open(value):
-                    found[f"{name} of {term.operator} is {value}"] = None
+    for term in rule.applications:
+        for name, value in term.attributes:
+            if not _is_open(value):
+                found[f"{name} of {term.operator} is {value}"] = None
     return list(found)
 
 

@@ -8,7 +8,7 @@ from itertools import islice, product
 import numpy as np
 
 from taso_opt.core.rule import FpClass, Rule
-from taso_opt.core.term import Apply, postorder
+from taso_opt.core.term import Apply
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -30,7 +30,7 @@ MOST_COMBINATIONS, DRAWS = 64, 48
 
 def floating_point_class(builder: Builder, rule: Rule) -> FpClass:
     """E0 when only data moves, E1 when every element is computed by the same tree of operations, else E2."""
-    if not any(_computes(builder, term) for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)):
+    if not any(_computes(builder, term) for term in rule.applications):
         return FpClass.E0
     free = FreeArrays()
     for instance, generator in instances(builder, rule, INSTANCES):

@@ -12,7 +12,7 @@ from math import prod
 
 from taso_opt.core.condition import ALL_BOUNDS, Condition, weaker
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Item, postorder
+from taso_opt.core.term import Item
 from taso_opt.spec.builder import Builder
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.refute import refute, refute_in_numbers
@@ -74,7 +74,6 @@ def _conditioned(rule: Rule) -> Iterator[Rule]:
 
 def _compares_elements(builder: Builder, rule: Rule) -> bool:
     """Whether all operators compute element by element, or take the greatest: order says nothing of others."""
-    terms = postorder((*rule.source, *rule.target))
-    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    operators = [builder.operator(term) for term in rule.applications]
     known = all(operator is not None and (operator.elementwise or operator.greatest) for operator in operators)
-    return known and not any(isinstance(term, Item) for term in terms)
+    return known and not any(isinstance(term, Item) for term in rule.terms)

@@ -114,7 +114,7 @@ class Prover:
         looked_at = z3.Function("looked at", TENSOR, z3.BoolSort())
         for rule in rules:
             encoder = Encoder(self._library.builder())
-            sides = [looked_at(encoder.term(term)) for term in (*rule.source, *rule.target)]
+            sides = [looked_at(encoder.term(term)) for term in rule.roots]
             for x, y in combinations(rule.variables, 2):
                 if x.type == y.type:
                     goal = z3.And(*sides, encoder.term(x) != encoder.term(y))
@@ -134,12 +134,12 @@ class Prover:
 
     def _near(self, rule: Rule) -> list[str]:
         """The axioms that speak of no other operators than the rule does."""
-        operators = _operators((*rule.source, *rule.target))
+        operators = rule.operators
         return [name for name, sides in self._sides.items() if any(left | right <= operators for left, right in sides)]
 
     def _relevant(self, rule: Rule) -> list[str]:
         """The axioms that can ever be instantiated: those of which a side is made of operators that can occur."""
-        operators = _operators((*rule.source, *rule.target))
+        operators = rule.operators
         if operators not in self._reached:
             self._reached[operators] = self._reachable(operators)
         return self._reached[operators]

@@ -160,8 +160,8 @@ def _without_undoing(rules: Iterable[Rule]) -> list[Rule]:
 
 
 def _undoes_concatenation(rule: Rule) -> bool:
-    variables = any(isinstance(term, Var) for term in (*rule.source, *rule.target))
-    return variables and any(isinstance(term, Item) for term in (*rule.source, *rule.target))
+    variables = any(isinstance(term, Var) for term in rule.roots)
+    return variables and any(isinstance(term, Item) for term in rule.roots)
 
 
 def _takes_operand_off(rule: Rule) -> bool:
@@ -202,21 +202,17 @@ def _shares(rule: Rule) -> bool:
 
 def _makes_something_up(rule: Rule) -> bool:
     operators = load_specs().operators
-    terms = [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
     apart = set(variables(rule.source)) != set(variables(rule.target))
-    return apart and any(operators[term.operator].weights_only for term in terms)
+    return apart and any(operators[term.operator].weights_only for term in rule.applications)
 
 
 def _order(rule: Rule) -> tuple[int, int, int, int, int, str]:
     """Small rules first, among them general ones: few literal sizes, many variables, many stars, few sizes."""
-    total = _tree_size((*rule.source, *rule.target))
+    total = _tree_size(rule.roots)
     dims = [dim for variable in rule.variables for dim in variable.type.shape]
-    for term in postorder((*rule.source, *rule.target)):
-        if isinstance(term, Apply):
-            for _, value in term.attributes:
-                dims += [
-                    part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, int | Size)
-                ]
+    for term in rule.applications:
+        for _, value in term.attributes:
+            dims += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, int | Size)]
     literals = sum(isinstance(dim, int) for dim in dims)
     stars = sum(isinstance(dim, Size) and dim.is_star for dim in dims)
     return total, literals, -len(rule.variables), -stars, len(dims), format_rule(rule)

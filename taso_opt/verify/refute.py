@@ -74,7 +74,7 @@ def instances(builder: Builder, rule: Rule, count: int) -> Iterator[tuple[Instan
     seed = int.from_bytes(blake2b(format_rule(rule).encode(), digest_size=8).digest(), "little")
     generator = np.random.default_rng(seed)
     width = len(rule.source)
-    for roots in random_instances(builder, (*rule.source, *rule.target), count, generator):
+    for roots in random_instances(builder, rule.roots, count, generator):
         instance = Instance(builder, roots[:width], roots[width:], rule.conditions)
         if instance.is_small():
             yield instance, generator

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Const, Item, postorder
+from taso_opt.core.term import Const, Item
 from taso_opt.spec.builder import Builder
 
 
 def is_scalar(builder: Builder, rule: Rule) -> bool:
     """Whether an equation is between element-wise expressions of which some operator is known on scalars only."""
-    terms = postorder((*rule.source, *rule.target))
-    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    operators = [builder.operator(term) for term in rule.applications]
     if any(operator is None or not operator.elementwise for operator in operators) or not operators:
         return False
     special = any(operator is not None and operator.scalar for operator in operators)
-    literals = any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
-    return (special or literals or bool(rule.conditions)) and not any(isinstance(term, Item) for term in terms)
+    return (special or _has_literals(rule) or bool(rule.conditions)) and not _has_parts(rule)
 
 
 def is_definitional(builder: Builder, rule: Rule) -> bool:
@@ -29,23 +27,19 @@ def is_definitional(builder: Builder, rule: Rule) -> bool:
         return False
     if rests_on_order(builder, rule):
         return True
-    terms = postorder((*rule.source, *rule.target))
-    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    operators = [builder.operator(term) for term in rule.applications]
     if any(operator is not None and (operator.scalar or operator.defined) for operator in operators):
         return True
-    if any(isinstance(term, Item) for term in terms):
-        return False
-    return any(isinstance(term, Const) and literal_value(term) is not None for term in terms)
+    return _has_literals(rule) and not _has_parts(rule)
 
 
 def rests_on_order(builder: Builder, rule: Rule) -> bool:
     """Whether an equation compares numbers: it has conditions, or maps the elements of which the greatest is taken."""
-    terms = postorder((*rule.source, *rule.target))
-    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    operators = [builder.operator(term) for term in rule.applications]
     maps = [operator is not None and operator.elementwise for operator in operators]
     greatest = [operator is not None and operator.greatest for operator in operators]
     compares = any(maps) and any(greatest) and all(map(max, maps, greatest))
-    return bool(rule.conditions) or (compares and not any(isinstance(term, Item) for term in terms))
+    return bool(rule.conditions) or (compares and not _has_parts(rule))
 
 
 def rests_on_meanings(builder: Builder, rule: Rule) -> bool:
@@ -55,8 +49,15 @@ def rests_on_meanings(builder: Builder, rule: Rule) -> bool:
 
 def is_enumerated(builder: Builder, rule: Rule) -> bool:
     """Whether enumeration over residues may have found an equation: all of its operators take part in that."""
-    terms = postorder((*rule.source, *rule.target))
-    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
-    return not any(isinstance(term, Const) for term in terms) and all(
+    operators = [builder.operator(term) for term in rule.applications]
+    return not any(isinstance(term, Const) for term in rule.terms) and all(
         operator is not None and operator.is_enumerated for operator in operators
     )
+
+
+def _has_literals(rule: Rule) -> bool:
+    return any(isinstance(term, Const) and literal_value(term) is not None for term in rule.terms)
+
+
+def _has_parts(rule: Rule) -> bool:
+    return any(isinstance(term, Item) for term in rule.terms)

@@ -30,7 +30,7 @@ ENGINE = f"z3 {z3.get_version_string()}, reals"
 
 def prove_scalars(builder: Builder, rule: Rule) -> str | None:
     """None when both sides are equal for all real numbers, else why no proof was found."""
-    roots = (*rule.source, *rule.target)
+    roots = rule.roots
     if symbols_in_attributes(roots):
         return "a symbol in an attribute of a function of numbers could be any number"
     if any(_may_lack_axes(builder, term) for term in postorder(roots) if isinstance(term, Apply)):

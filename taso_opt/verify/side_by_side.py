@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Term, Var, postorder, variables
+from taso_opt.core.term import Apply, Attribute, Term, Var
 from taso_opt.core.types import TensorType
 
 CHANNELS = (-3, -4, -1)
@@ -24,16 +24,15 @@ def places_and_types(rule: Rule, first: Size, second: Size) -> tuple[Places, Typ
     has so many times the channels; a size that was twice a number is now that number times all groups, and a split
     into equal parts is one in proportion to the groups.
     """
-    applications = [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
-    singles = [term for term in applications if term.operator == "Conv" and term.attribute("group") == 1]
-    doubles = [term for term in applications if term.operator == "Conv" and term.attribute("group") == 2]
+    singles = [term for term in rule.applications if term.operator == "Conv" and term.attribute("group") == 1]
+    doubles = [term for term in rule.applications if term.operator == "Conv" and term.attribute("group") == 2]
     if len(singles) != 2 or not doubles:
         return None
     groups = _Groups(first, second)
     places: dict[Apply, Mapping[str, Attribute]] = {term: {"group": first + second} for term in doubles}
     places |= {term: {"group": share} for term, share in zip(singles, (first, second), strict=True)}
-    places |= {term: {"sizes": sizes} for term in applications if (sizes := groups.of_parts(term)) is not None}
-    types = {one: groups.of_whole(one.type) for one in variables((*rule.source, *rule.target))}
+    places |= {term: {"sizes": sizes} for term in rule.applications if (sizes := groups.of_parts(term)) is not None}
+    types = {one: groups.of_whole(one.type) for one in rule.variables}
     for conv, share in zip(singles, (first, second), strict=True):
         types |= {
             operand: _with_channels(operand.type, axis, share)

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from taso_opt.core.dims import Dim, Size, substitute, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Var, postorder, variables
+from taso_opt.core.term import Apply, Attribute, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import symbols_of
@@ -85,7 +85,7 @@ def _group_changes(rule: Rule) -> Iterator[Change]:
             variable: TensorType(
                 variable.type.dtype, tuple(_with_factor(dim, count, name) for dim in variable.type.shape)
             )
-            for variable in variables((*rule.source, *rule.target))
+            for variable in rule.variables
         }
         values = {key: symbol(name) for key in _attributes(rule) if key[1:] == ("group", count)}
         yield Change(types, values)
@@ -109,7 +109,7 @@ def _multiplied_groups(rule: Rule) -> Iterator[Change]:
         variable: TensorType(
             variable.type.dtype, tuple(dim * factor if _is_even(dim) else dim for dim in variable.type.shape)
         )
-        for variable in variables((*rule.source, *rule.target))
+        for variable in rule.variables
     }
     yield Change(types, {key: factor * count for key, count in counts.items() if isinstance(count, int)})
 
@@ -128,7 +128,7 @@ def _kernel_changes(rule: Rule) -> Iterator[Change]:
     """Read literal sizes of variables as symbols, one for each number and axis; sizes of 1 are left in a second try."""
     for least in (1, 2):
         types = {}
-        for variable in variables((*rule.source, *rule.target)):
+        for variable in rule.variables:
             shape = variable.type.shape
             named = (
                 symbol(_fresh(rule, f"k{dim}_{len(shape) - at}")) if isinstance(dim, int) and dim >= least else dim
@@ -248,8 +248,8 @@ def _attribute_symbols(rule: Rule) -> set[str]:
 
 def _attributes(rule: Rule) -> list[Key]:
     """Every attribute of a rule with its operator, each once."""
-    terms = [term for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
-    return list(dict.fromkeys((term.operator, name, value) for term in terms for name, value in term.attributes))
+    found = ((term.operator, name, value) for term in rule.applications for name, value in term.attributes)
+    return list(dict.fromkeys(found))
 
 
 def _is_symbolic(value: Attribute) -> bool:
@@ -261,7 +261,7 @@ def _stars(kind: TensorType) -> bool:
 
 
 def _fresh(rule: Rule, name: str) -> str:
-    known = symbols_of((*rule.source, *rule.target))
+    known = symbols_of(rule.roots)
     taken = {*known.sizes, *known.parameters}
     while name in taken:
         name += "_"

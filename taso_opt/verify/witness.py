@@ -15,7 +15,7 @@ import numpy as np
 
 from taso_opt.core.condition import Condition
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Const, Term, Var, postorder, variables
+from taso_opt.core.term import Const, Term, Var, postorder, variables
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
 from taso_opt.semantics.conditions import broken, conditioned
@@ -48,7 +48,7 @@ class Witness:
 def make_witness(builder: Builder, rule: Rule) -> Witness | None:
     """A witness at sizes that the text of the rule decides; None when small sizes do not fit."""
     generator = np.random.default_rng(0)
-    symbols = symbols_of((*rule.source, *rule.target))
+    symbols = symbols_of(rule.roots)
     for _ in range(ATTEMPTS):
         sizes = random_assignment(symbols, generator)
         try:
@@ -73,7 +73,7 @@ def _without(builder: Builder, rule: Rule, sizes: Sizes) -> Iterator[tuple[tuple
 
 def replay(builder: Builder, rule: Rule, witness: Witness) -> str | None:
     """None when both sides still give the recorded values, and differ without each condition; else what is wrong."""
-    symbols = symbols_of((*rule.source, *rule.target))
+    symbols = symbols_of(rule.roots)
     if set(dict(witness.sizes)) != {*symbols.sizes, *symbols.parameters}:
         return "its witness is for other sizes"
     try:
@@ -122,7 +122,7 @@ def _values(
 def _sums(
     builder: Builder, rule: Rule, sizes: Sizes, without: Condition | None, scalar: bool
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    roots = instantiate(builder, (*rule.source, *rule.target), sizes, "float64")
+    roots = instantiate(builder, rule.roots, sizes, "float64")
     shapes = [kind.static_shape for term in postorder(roots) for kind in builder.types(term)]
     if any(min(shape, default=1) < 1 or prod(shape) > MAX_ELEMENTS for shape in shapes):
         return None
@@ -140,8 +140,7 @@ def _sums(
 
 def _compares(builder: Builder, rule: Rule) -> bool:
     """Whether an operator takes its operands in any order only because numbers have one, as a maximum does."""
-    terms = postorder((*rule.source, *rule.target))
-    operators = [builder.operator(term) for term in terms if isinstance(term, Apply)]
+    operators = [builder.operator(term) for term in rule.applications]
     return any(operator is not None and operator.scalar and operator.commutative for operator in operators)
 
 

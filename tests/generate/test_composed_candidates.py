@@ -52,7 +52,7 @@ def test_what_does_not_compose_is_not_proved(op, text):
 
 
 def test_weights_alone_go_through_what_prepares_them(found):
-    terms = postorder([side for rule in found for side in (*rule.source, *rule.target)])
+    terms = postorder([side for rule in found for side in rule.roots])
     prepared = [term for term in terms if isinstance(term, Apply) and term.operator.startswith("Composed")]
     assert prepared
     assert all(arg.name != "x" for term in prepared for arg in term.args)

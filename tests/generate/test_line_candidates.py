@@ -2,7 +2,6 @@
 
 import pytest
 
-from taso_opt.core.term import Apply, postorder
 from taso_opt.generate.lines import discover_lines
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
@@ -75,4 +74,4 @@ def test_only_the_named_operators_are_tried(library):
 
 
 def operators(rule):
-    return [term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
+    return [term.operator for term in rule.applications]

@@ -70,7 +70,7 @@ def test_candidates_hold_where_nothing_is_left_away(library, candidates):
     builder, generator = library.builder(), np.random.default_rng(0)
     checked = 0
     for rule in candidates[::3]:
-        roots = (*rule.source, *rule.target)
+        roots = rule.roots
         least = least_values(roots)
         sizes = {name: 0 for name, value in least.items() if value == 0 and not name.startswith("p_")}
         for _ in range(50):

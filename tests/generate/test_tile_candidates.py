@@ -73,7 +73,7 @@ def test_candidates_are_proved_at_all_sizes_pads_of_none_included(library, candi
     builder = library.builder()
     for rule in candidates:
         assert is_definitional(builder, rule)
-        least = least_values((*rule.source, *rule.target))
+        least = least_values(rule.roots)
         assert {name for name in least if name.startswith("p_")} == {"p_t", "p_l", "p_b", "p_r"}
     for rule in sorted(candidates, key=lambda one: len(format_rule(one)))[::7]:
         assert prove_definition(builder, rule) is None, format_rule(rule)
@@ -82,9 +82,7 @@ def test_candidates_are_proved_at_all_sizes_pads_of_none_included(library, candi
 def test_instances_have_several_groups_and_batches_and_are_evaluated(library, candidates):
     builder, generator = library.builder(), np.random.default_rng(0)
     rule = next(one for one in candidates if "WinogradBias" in format_rule(one))
-    groups = {
-        side[0].attribute("group") for side in random_instances(builder, (*rule.source, *rule.target), 30, generator)
-    }
+    groups = {side[0].attribute("group") for side in random_instances(builder, rule.roots, 30, generator)}
     assert len(groups) > 1
     verdict = examine(library, Prover(library), rule)
     assert isinstance(verdict, Proved) and verdict.fp_class is FpClass.E3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from taso_opt.core.term import Apply, postorder
+from taso_opt.core.term import Apply
 from taso_opt.generate.zeros import discover_zeros
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
@@ -50,7 +50,7 @@ def test_candidates_are_proved_at_all_sizes_nothing_beside_included(library, can
     for rule in candidates:
         assert prove_definition(builder, rule) is None, format_rule(rule)
         beside = {size.symbol for pad in pads(rule) for size in pad if size != 0}
-        assert all(least_values((*rule.source, *rule.target))[name] == 0 for name in beside)
+        assert all(least_values(rule.roots)[name] == 0 for name in beside)
 
 
 @pytest.mark.parametrize("text", FALSE)
@@ -81,9 +81,8 @@ def drawn(term):
 
 
 def operators(rule):
-    return [term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)]
+    return [term.operator for term in rule.applications]
 
 
 def pads(rule):
-    terms = postorder((*rule.source, *rule.target))
-    return [term.attribute("pads") for term in terms if isinstance(term, Apply) and term.operator == "Pad"]
+    return [term.attribute("pads") for term in rule.applications if term.operator == "Pad"]

@@ -31,8 +31,7 @@ def cutting(op):
     moving = {"Slice", "Reshape", "Split"}
 
     def is_of_use(rule):
-        used = {term.operator for term in postorder((*rule.source, *rule.target)) if isinstance(term, Apply)}
-        return "LSTM" in used or used <= moving
+        return "LSTM" in rule.operators or rule.operators <= moving
 
     return Rewriter(op, RuleSet(tuple(filter(is_of_use, read_rules(None, op)))))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Const, Var, postorder
+from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.shortening import shortened
 from taso_opt.spec.rule_file import read_rules
@@ -21,11 +21,7 @@ ROWS_OF_A_PRODUCT = (
 @pytest.fixture(scope="module")
 def rewriter(op):
     rules = read_rules(None, op)
-    return Rewriter(op, RuleSet(tuple(rule for rule in rules if operators((*rule.source, *rule.target)) <= MOVING)))
-
-
-def operators(roots):
-    return {term.operator for term in postorder(roots) if isinstance(term, Apply)}
+    return Rewriter(op, RuleSet(tuple(rule for rule in rules if rule.operators <= MOVING)))
 
 
 def row(op, x, at):

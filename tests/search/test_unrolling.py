@@ -19,14 +19,7 @@ STEPS = 5
 
 
 def rules_over(op, operators):
-    def is_of_use(rule):
-        return all(term.operator in operators for term in postorder((*rule.source, *rule.target)) if is_applied(term))
-
-    return Rewriter(op, RuleSet(tuple(filter(is_of_use, read_rules(None, op)))))
-
-
-def is_applied(term):
-    return isinstance(term, Apply)
+    return Rewriter(op, RuleSet(tuple(rule for rule in read_rules(None, op) if rule.operators <= operators)))
 
 
 @pytest.fixture(scope="module")

@@ -329,12 +329,10 @@ def test_prepared_weights_are_what_the_runtime_computes_for_their_definition(lib
 @pytest.mark.parametrize("name", IN_RULES)
 def test_prepared_weights_that_no_definition_states_make_rules_that_the_runtime_confirms(library, name):
     op, generator = library.builder(), np.random.default_rng(0)
-    rules = [rule for rule in read_rules(None, op) if applies((*rule.source, *rule.target), name)]
+    rules = [rule for rule in read_rules(None, op) if applies(rule.roots, name)]
     assert rules, f"expected a definition of {name}, or a rule of the library about it"
     for rule in rules:
-        for number, (plain, whole) in enumerate(
-            random_instances(op, (*rule.source, *rule.target), 3, generator, "float32")
-        ):
+        for number, (plain, whole) in enumerate(random_instances(op, rule.roots, 3, generator, "float32")):
             feed, leaves = random_operands(plain, number)
             (mine,) = evaluate_arrays(op, FloatArrays(), [whole], leaves)
             (theirs,) = run(standalone_model(op, [plain], plain.args, opset=17, ir_version=8), feed)
