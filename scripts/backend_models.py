@@ -46,12 +46,12 @@ class Case:
     atol: float
 
 
-def load_cases(kinds: tuple[str, ...] = KINDS) -> dict[str, Case]:
-    """All models of these kinds by name; what is stored in files is read, the rest is made by the onnx package."""
+def load_cases() -> dict[str, Case]:
+    """All models of the suite by name; what is stored in files is read, the rest is made by the onnx package."""
     found: dict[str, Case] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for kind in kinds:
+        for kind in KINDS:
             found.update((test.name, _case(test)) for test in load_model_tests(kind=kind))
     return found
 

@@ -24,7 +24,7 @@ from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.forced import force_rewriting
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io import fold_constant, read_model, save_atomically, seeded
+from taso_opt.onnx_io import read_model, save_atomically, seeded
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import spelled
 from taso_opt.onnx_io.patch import Patch
@@ -157,13 +157,9 @@ def _rewrite(mode: str, path: Path, output: Path) -> bool:
 def respell(path: Path, output: Path) -> bool:
     """Write a model as if every node that a specification covers had been made by rewriting."""
     model = read_model(path, load_specs())
-    builder = model.builder
     kept = {term: origin for term, origin in model.origin.items() if not _is_written_anew(model, term)}
 
-    def fold(term: Term) -> np.ndarray[Any, Any]:
-        return fold_constant(builder, term, lambda leaf: model.constant(leaf.name))
-
-    patch = Patch(dataclasses.replace(model, origin=kept), builder, model.graph.outputs, fold)
+    patch = Patch(dataclasses.replace(model, origin=kept), model.graph.outputs)
     save_atomically(patch.model(), output, original=path)
     return len(kept) < len(model.origin)
 

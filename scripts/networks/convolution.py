@@ -73,29 +73,27 @@ def conv_relu(
     return b.node("Relu", conv(b, value, channels, kernel, stride, groups, pads, bias_std=bias_std))
 
 
-def max_pool(b: GraphBuilder, value: str, kernel: int = 3, stride: int = 2, pad: int = 0, ceil: bool = False) -> str:
-    """A square max pool, padded alike on all sides."""
+def max_pool(b: GraphBuilder, value: str, kernel: int = 3, pad: int = 0, ceil: bool = False) -> str:
+    """A square max pool of every other place, padded alike on all sides."""
     return b.node(
         "MaxPool",
         value,
         kernel_shape=[kernel, kernel],
-        strides=[stride, stride],
+        strides=[2, 2],
         pads=[pad] * 4,
         ceil_mode=int(ceil),
     )
 
 
-def average_pool(
-    b: GraphBuilder, value: str, kernel: int = 3, stride: int = 1, pad: int = 0, count_padding: bool = True
-) -> str:
-    """A square average pool, padded alike on all sides; count_padding counts the zeros of the padding."""
+def average_pool(b: GraphBuilder, value: str, kernel: int = 3, stride: int = 1, pad: int = 0) -> str:
+    """A square average pool, padded alike on all sides; the zeros of the padding count."""
     return b.node(
         "AveragePool",
         value,
         kernel_shape=[kernel, kernel],
         strides=[stride, stride],
         pads=[pad] * 4,
-        count_include_pad=int(count_padding),
+        count_include_pad=1,
     )
 
 

@@ -20,7 +20,6 @@ from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_lib
 from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.excerpt import Excerpt
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
-from taso_opt.onnx_io.fold import fold_constant
 from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
 from taso_opt.onnx_io.load import load_model, validate_input
 from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
@@ -79,7 +78,6 @@ __all__ = [
     "cut_to_used",
     "deciding_values",
     "fill_weights",
-    "fold_constant",
     "folded_terms",
     "has_control_flow",
     "holds_its_data",

@@ -8,20 +8,20 @@ from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.reuse import Reuse, reused_nodes
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import OPAQUE
 
 
 class Arrangement:
     """A rewritten graph as it is arranged in a file: nodes that stay in the order of the original, operands first."""
 
-    def __init__(self, model: Model, builder: Builder, outputs: Sequence[Term]) -> None:
+    def __init__(self, model: Model, outputs: Sequence[Term]) -> None:
         self._model = model
-        self.constant = folded_terms(builder, outputs, model.opset)
+        self.constant = folded_terms(model.builder, outputs, model.opset)
         """The terms whose values stand in the file."""
         self._reused: dict[Term, Reuse] = {}
         # Which nodes are reused depends on those that stay as they are; what must stand before a term, on both.
         kept = self._reachable_nodes(outputs)
-        self._reused = reused_nodes(model, builder, outputs, [node for node, _ in kept])
+        self._reused = reused_nodes(model, outputs, [node for node, _ in kept])
         rank = {node: at for at, node in enumerate(model.order)}
         kept = [(rank[node], term) for node, term in self._reachable_nodes(outputs)]
         roots = [term for _, term in sorted(kept, key=lambda entry: entry[0])]
@@ -76,4 +76,4 @@ class Arrangement:
 
 def in_written_order(model: Model, outputs: Sequence[Term]) -> list[Term]:
     """All terms of a rewritten graph, constants included, in the order in which its file will have them."""
-    return postorder([*Arrangement(model, model.builder, outputs).terms, *outputs])
+    return postorder([*Arrangement(model, outputs).terms, *outputs])

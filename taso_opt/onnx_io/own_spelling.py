@@ -71,7 +71,7 @@ def respelled(model: Model, nodes: Iterable[int]) -> ModelProto:
     """The model in which these nodes are spelled as what they are read as."""
     forgotten = set(nodes)
     reduced = replace(model, origin={term: one for term, one in model.origin.items() if one.node not in forgotten})
-    return Patch(reduced, model.builder, model.graph.outputs, model.folded).model()
+    return Patch(reduced, model.graph.outputs).model()
 
 
 def _results(model: Model, at: int) -> list[Term]:

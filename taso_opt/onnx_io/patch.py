@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 import numpy as np
@@ -14,7 +14,6 @@ from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import node_of, ordered_operands, spelled
 from taso_opt.onnx_io.scopes import all_names, captured_names, free_names, rename_captures
 from taso_opt.onnx_io.skeleton import FIRST_IR_WITH_DEFAULTS
-from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
 PREFIX = "tasoopt_"
@@ -23,18 +22,16 @@ PREFIX = "tasoopt_"
 PLAIN_KINDS = "biuf"
 """The kinds of NumPy's types whose bytes are those of a tensor; large ones are not copied more often than they must."""
 
-Fold = Callable[[Term], Array]
-
 
 class Patch:
     """A rewritten graph under construction; `model` makes its parts and puts them into a copy of the original."""
 
-    def __init__(self, model: Model, builder: Builder, outputs: Sequence[Term], fold: Fold) -> None:
-        self._model, self._builder, self._outputs, self._fold = model, builder, outputs, fold
+    def __init__(self, model: Model, outputs: Sequence[Term]) -> None:
+        self._model, self._builder, self._outputs = model, model.builder, outputs
         self._graph = model.proto.graph
         self._output_names = [value.name for value in self._graph.output]
         self._taken = all_names(self._graph)
-        self._arrangement = Arrangement(model, builder, outputs)
+        self._arrangement = Arrangement(model, outputs)
         self._fresh = self._fresh_names()
         self._names: dict[Term, str] = {}
         self._arrays: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -185,7 +182,7 @@ class Patch:
 
     def _fill(self, tensor: TensorProto, name: str, value: Term | Array) -> None:
         """Put a new constant into its place, computed only now, so that never two large ones are there at once."""
-        array = self._fold(value) if isinstance(value, Term) else value
+        array = self._model.folded(value) if isinstance(value, Term) else value
         if array.dtype.kind in PLAIN_KINDS:
             tensor.name, tensor.data_type = name, helper.np_dtype_to_tensor_dtype(array.dtype)
             tensor.dims.extend(array.shape)

@@ -18,7 +18,7 @@ class Reuse:
     operands: tuple[Term, ...]
 
 
-def reused_nodes(model: Model, builder: Builder, outputs: Sequence[Term], taken: Collection[int]) -> dict[Term, Reuse]:
+def reused_nodes(model: Model, outputs: Sequence[Term], taken: Collection[int]) -> dict[Term, Reuse]:
     """For applications in a rewritten graph that the original has with other operands: the node to keep for each.
 
     Original and rewritten graph are walked down in parallel as long as operators and attributes agree: from outputs,
@@ -42,10 +42,10 @@ def reused_nodes(model: Model, builder: Builder, outputs: Sequence[Term], taken:
             continue
         if old.attributes != new.attributes or len(old.args) != len(new.args):
             continue
-        args = _paired(builder, old, new)
+        args = _paired(model.builder, old, new)
         stack.extend(reversed(list(zip(old.args, args, strict=True))))
         node = None if origin is None or old.operator == OPAQUE else origin.node
-        operands = None if node is None else _operands(model, builder, node, old, args)
+        operands = None if node is None else _operands(model, node, old, args)
         if node is not None and operands is not None and node not in used and new not in found:
             used.add(node)
             found[new] = Reuse(node, operands)
@@ -88,11 +88,12 @@ def _paired(builder: Builder, old: Apply, new: Apply) -> tuple[Term, ...]:
     return tuple(arg for arg in paired if arg is not None)
 
 
-def _operands(model: Model, builder: Builder, node: int, old: Apply, args: Sequence[Term]) -> tuple[Term, ...] | None:
+def _operands(model: Model, node: int, old: Apply, args: Sequence[Term]) -> tuple[Term, ...] | None:
     """What a node must be given to compute `old` over new operands; None when that cannot be told from its inputs."""
     images: dict[Term, Term] = {}
+    types = model.builder.types
     for before, after in zip(old.args, args, strict=True):
-        if builder.types(before) != builder.types(after) or images.setdefault(before, after) is not after:
+        if types(before) != types(after) or images.setdefault(before, after) is not after:
             return None
     operands = model.uses[node].operands
     if not set(old.args) <= set(operands):

@@ -9,21 +9,20 @@ from onnx import ModelProto
 from taso_opt.core.graph import Graph
 from taso_opt.core.term import Apply, Term, bottom_up
 from taso_opt.onnx_io.fidelity import check_fidelity
-from taso_opt.onnx_io.fold import Folded
 from taso_opt.onnx_io.load import defect
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import spelled
-from taso_opt.onnx_io.patch import Fold, Patch
+from taso_opt.onnx_io.patch import Patch
 from taso_opt.onnx_io.weights import stored_bytes
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import OPAQUE
 from taso_opt.spec.constants import Constants
 
 
-def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold: Fold | None = None) -> ModelProto:
+def write_model(model: Model, graph: Graph) -> ModelProto:
     """The model with its graph replaced by an equal one, made with the model's own builder (without bindings).
 
     Nodes of the original whose term is still there are kept as they are but for the names of values; new terms become
-    new nodes, and new terms over constants initializers computed by `fold` (in float64, rounded once, unless given).
+    new nodes, and new terms over constants initializers, computed in float64 and rounded once.
     Nodes and initializers that nothing uses any more are dropped, overridable initializers never. An unchanged graph
     gives the original. The result has passed ONNX's checker and kept inputs, outputs, opsets, IR version, functions and
     metadata: AssertionError otherwise, and for a term that cannot be written (see `spellable`).
@@ -32,24 +31,22 @@ def write_model(model: Model, graph: Graph, builder: Builder | None = None, fold
         unchanged = ModelProto()
         unchanged.CopyFrom(model.proto)
         return unchanged
-    maker = builder or model.builder
+    types = model.builder.types
     for old, new in zip(model.graph.outputs, graph.outputs, strict=True):
-        assert maker.types(new) == model.builder.types(old), f"an output changed its type to {maker.types(new)}"
-    folded = model.folded if builder is None else Folded(maker, model.constant)
-    patch = Patch(model, maker, graph.outputs, fold or folded)
-    result = patch.model()
+        assert types(new) == types(old), f"an output changed its type to {types(new)}"
+    result = Patch(model, graph.outputs).model()
     check_fidelity(model.proto, result)
     reason = defect(result, model.path)
     assert not reason, f"the written model is not valid: {reason}"
     return result
 
 
-def spellable(model: Model, builder: Builder | None = None, without: Collection[str] = ()) -> Callable[[Term], bool]:
+def spellable(model: Model, without: Collection[str] = ()) -> Callable[[Term], bool]:
     """A test whether everything new in a term can be written into the model; it remembers what it was asked.
 
     No operator of `without` can.
     """
-    maker = builder or model.builder
+    builder = model.builder
     known: dict[Term, bool] = {}
     is_constant = Constants()
 
@@ -60,8 +57,8 @@ def spellable(model: Model, builder: Builder | None = None, without: Collection[
         if not isinstance(term, Apply) or term.operator == OPAQUE:
             return True
         if is_constant(term):  # a weight repeated up to a size that only a run knows cannot be computed ahead of time
-            return all(kind.is_static for kind in maker.types(term))
-        return term.operator not in without and spelled(maker, term, model.opset, model.number) is not None
+            return all(kind.is_static for kind in builder.types(term))
+        return term.operator not in without and spelled(builder, term, model.opset, model.number) is not None
 
     return lambda term: bottom_up(known, term, found)
 

@@ -102,9 +102,7 @@ def _weakened(crew: Crew, proved: Sequence[tuple[Rule, Proved]]) -> Iterator[tup
         yield (form if isinstance(form, Rule) else rule), verdict
 
 
-def renewed(
-    crew: Crew, library: SpecLibrary, rules: Sequence[Rule], progress: Progress = silent
-) -> tuple[list[Rule], list[str]]:
+def renewed(crew: Crew, library: SpecLibrary, rules: Sequence[Rule]) -> tuple[list[Rule], list[str]]:
     """The rules of a library with certificates for the specs as they are now, and what is wrong with those that fail.
 
     The axioms that a certificate names stay when they still prove the rule, and are found anew otherwise.
@@ -112,7 +110,7 @@ def renewed(
     named = [rule.certificate.axioms if rule.certificate is not None else None for rule in rules]
     questions = [Examine(rule, axioms) for rule, axioms in zip(rules, named, strict=True)]
     kept, lost = [], []
-    for rule, axioms, verdict in zip(rules, named, examine_all(crew, questions, progress), strict=True):
+    for rule, axioms, verdict in zip(rules, named, examine_all(crew, questions), strict=True):
         if not isinstance(verdict, Proved):
             lost.append(f"{rule.name} is not proved any more: {verdict}")
         elif verdict.from_recorded and axioms is not None:

@@ -85,22 +85,18 @@ def refute(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexamp
 
     Instances are drawn from the text of the rule, so that the answer is always the same.
     """
+    return _tried(builder, rule, count, _spread(builder, rule))
+
+
+def refute_in_numbers(builder: Builder, rule: Rule) -> Counterexample | int:
+    """As `refute`, over real numbers alone: residues have no order and leave functions such as Relu open."""
+    return _tried(builder, rule, INSTANCES, _spread(builder, rule) or 1.0)
+
+
+def _tried(builder: Builder, rule: Rule, count: int, spread: float | None) -> Counterexample | int:
     agreed = 0
-    spread = _spread(builder, rule)
     for number, (instance, generator) in enumerate(instances(builder, rule, count)):
         found = _disagreement(instance, generator, spread, floats=number % FLOAT_EVERY == 0)
-        if found is not None:
-            return found
-        agreed += 1
-    return agreed
-
-
-def refute_in_numbers(builder: Builder, rule: Rule, count: int = INSTANCES) -> Counterexample | int:
-    """As `refute`, over real numbers alone: residues have no order and leave functions such as Relu open."""
-    spread = _spread(builder, rule) or 1.0
-    agreed = 0
-    for instance, generator in instances(builder, rule, count):
-        found = _disagreement(instance, generator, spread, floats=True)
         if found is not None:
             return found
         agreed += 1

@@ -83,7 +83,7 @@ def respelled():
     def patched(model, forget=lambda term: True):
         kept = {term: origin for term, origin in model.origin.items() if _is_opaque_or_leaf(term) or not forget(term)}
         reduced = dataclasses.replace(model, origin=kept)
-        patch = Patch(reduced, model.builder, model.graph.outputs, model.folded)
+        patch = Patch(reduced, model.graph.outputs)
         result = patch.model()
         onnx.checker.check_model(result)
         return result

@@ -220,7 +220,7 @@ def test_an_output_that_becomes_an_input_or_a_constant_or_another_output_gets_an
     )
     d = model.graph.outputs[3]
     x, w = term_of(model, "x"), Const("w", TensorType("float32", (2,)))
-    result = write_model(model, Graph(model.graph.inputs, (x, d, d, w)), model.builder)
+    result = write_model(model, Graph(model.graph.inputs, (x, d, d, w)))
     assert [value.name for value in result.graph.output] == list("abcd")
     values = run(result, {"x": np.array([1, -2], np.float32)})
     assert {name: value.tolist() for name, value in values.items()} == {
