@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 
 from taso_opt.core.condition import Condition, weaker
-from taso_opt.core.dims import Dim, Size, symbol
+from taso_opt.core.dims import Dim, Size, symbol, symbols_in
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Item, Term, Var, postorder
 from taso_opt.core.types import TensorType
@@ -72,10 +72,9 @@ def _applied(rule: Rule, builder: Builder, change: Change) -> Rule | None:
 
 def _shared_symbols(rule: Rule) -> set[str]:
     """The sizes that stand in more than one place."""
-    values: list[Attribute] = [dim for variable in rule.variables for dim in variable.type.shape]
-    for term in rule.applications:
-        values += [part for _, value in term.attributes for part in (value if isinstance(value, tuple) else (value,))]
-    counts = Counter(name for value in values if isinstance(value, Size) for name in value.symbols())
+    values: list[Attribute] = [variable.type.shape for variable in rule.variables]
+    values += [value for term in rule.applications for _, value in term.attributes]
+    counts = Counter(name for value in values for name in symbols_in(value))
     return {name for name, count in counts.items() if count > 1}
 
 

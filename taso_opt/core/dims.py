@@ -94,6 +94,18 @@ class Size:
 Dim = int | Size
 
 
+def sizes_in(value: object) -> list[Size]:
+    """The sizes that are no numbers in a shape or in the value of an attribute, in order."""
+    if isinstance(value, tuple):
+        return [size for part in value for size in sizes_in(part)]
+    return [value] if isinstance(value, Size) else []
+
+
+def symbols_in(value: object) -> list[str]:
+    """The symbols of all sizes in a shape or in the value of an attribute, those of several sizes several times."""
+    return [name for size in sizes_in(value) for name in size.symbols()]
+
+
 @lru_cache(maxsize=4096)
 def _symbols(terms: tuple[tuple[Monomial, int], ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for monomial, _ in terms for name in monomial))
@@ -197,7 +209,7 @@ def quotient_parts(name: str) -> tuple[Dim, Dim] | None:
 
 def open_symbols(dim: Dim, values: Mapping[str, int]) -> Iterator[str]:
     """The symbols that `bind` lacks a value of, those in quotients in place of the quotients."""
-    for name in dim.symbols() if isinstance(dim, Size) else ():
+    for name in symbols_in(dim):
         if name in values:
             continue
         parts = _QUOTIENTS.get(name)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from taso_opt.core.condition import Bounds, Condition
-from taso_opt.core.dims import Size
+from taso_opt.core.dims import symbols_in
 from taso_opt.core.term import Apply, Attribute, Term, Var, operator_count, postorder, variables
 
 
@@ -151,7 +151,5 @@ def mentioned(roots: tuple[Term, ...], besides: str = "") -> frozenset[Var | str
         else:
             attributes = term.attributes if isinstance(term, Apply) else ()
             parts = tuple(value for name, value in attributes if name != besides)
-        for part in parts:
-            for size in part if isinstance(part, tuple) else (part,):
-                found.update(size.symbols() if isinstance(size, Size) else ())
+        found.update(symbols_in(parts))
     return frozenset(found)

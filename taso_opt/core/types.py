@@ -31,6 +31,11 @@ class TensorType:
         return len(self.shape)
 
     @property
+    def has_star(self) -> bool:
+        """Whether a symbol stands for any number of axes."""
+        return any(isinstance(dim, Size) and dim.is_star for dim in self.shape)
+
+    @property
     def is_static(self) -> bool:
         """Whether every axis has a known integer size."""
         return all(isinstance(dim, int) for dim in self.shape)

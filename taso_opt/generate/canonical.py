@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain, count
 
-from taso_opt.core.dims import STAR, Size
+from taso_opt.core.dims import STAR, Size, symbols_in
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Item, Term, Var, operator_count
 from taso_opt.generate.retype import flat, with_names
@@ -129,7 +129,7 @@ def _size_names(order: Reading) -> dict[str, str]:
     letters = IMAGE_SIZES if any(isinstance(one, Var) and one.type.rank > 3 for one in order) else MATRIX_SIZES
     dims = [dim for one in order for dim in (one.type.shape if isinstance(one, Var) else flat(one[1]))]
     lone = [dim for dim in dims if isinstance(dim, Size) and dim.symbol is not None]
-    for size in (name for dim in (*lone, *dims) if isinstance(dim, Size) for name in dim.symbols()):
+    for size in symbols_in((*lone, *dims)):
         if size not in names:
             names[size] = _fresh(STARS if size.startswith(STAR) else letters, taken)
     return names

@@ -178,7 +178,7 @@ class Generaliser:
 
     def _with_stars(self, rule: Rule) -> list[Rule]:
         """The equation with a star before the axes of all or some of its variables, for every choice that is useful."""
-        if any(isinstance(dim, Size) and dim.is_star for one in rule.variables for dim in one.type.shape):
+        if any(one.type.has_star for one in rule.variables):
             return []
         rank = min(2, max(variable.type.rank for variable in rule.variables))
         able = [variable for variable in rule.variables if variable.type.rank >= max(rank, 1)]
@@ -199,7 +199,7 @@ class Generaliser:
             new = rebuild(rule, Schemes(types, {}), self.builder)
         except TypeMismatch:
             return None
-        if not all(_has_star(kind) for term in new.source for kind in self.builder.types(term)):
+        if not all(kind.has_star for term in new.source for kind in self.builder.types(term)):
             return None
         if not all(self._stars_in_order(one) for one in new.applications):
             return None
@@ -211,14 +211,14 @@ class Generaliser:
         kinds = [self.builder.type(operand) for operand in term.args]
         if operator is None or len(kinds) < 2 or not is_broadcasting(operator):
             return True
-        ranks = [kind.rank - _has_star(kind) for kind in kinds]
-        stars = [_has_star(kind) for kind in kinds]
+        ranks = [kind.rank - kind.has_star for kind in kinds]
+        stars = [kind.has_star for kind in kinds]
         return stars[0] == stars[1] or ranks[stars.index(True)] > ranks[stars.index(False)]
 
     def _with_fewer_axes(self, rule: Rule) -> Rule:
         """Let the star take the axes after it, one by one from all variables that have it, as long as that is true."""
         while True:
-            starred = [variable for variable in rule.variables if _has_star(variable.type)]
+            starred = [variable for variable in rule.variables if variable.type.has_star]
             if any(variable.type.rank < 2 for variable in starred):
                 return rule
             types = {one: TensorType(one.type.dtype, (one.type.shape[0], *one.type.shape[2:])) for one in starred}
@@ -229,7 +229,7 @@ class Generaliser:
 
     def _works_without_stars(self, rule: Rule) -> bool:
         types = {
-            one: TensorType(one.type.dtype, one.type.shape[1:] if _has_star(one.type) else one.type.shape)
+            one: TensorType(one.type.dtype, one.type.shape[1:] if one.type.has_star else one.type.shape)
             for one in rule.variables
         }
         try:
@@ -243,10 +243,6 @@ def _has_quotients(rule: Rule) -> bool:
     """Whether a size of a variable is no polynomial in sizes of other axes."""
     dims = [dim for variable in rule.variables for dim in variable.type.shape if isinstance(dim, Size)]
     return any(not name.lstrip("*").isidentifier() for dim in dims for name in dim.symbols())
-
-
-def _has_star(kind: TensorType) -> bool:
-    return any(isinstance(dim, Size) and dim.is_star for dim in kind.shape)
 
 
 def _multiplied(dim: Dim, factor: int, by: Size) -> Dim:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from taso_opt.core.dims import Dim, Size, symbol
+from taso_opt.core.dims import Dim, Size, sizes_in, symbol
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import TensorType
@@ -65,7 +65,7 @@ def _renamed(rule: Rule, rename: Rename) -> Schemes:
         types[variable] = TensorType(variable.type.dtype, shape)
     attributes: dict[Term, dict[str, Attribute]] = {}
     for term in rule.applications:
-        if any(mentions_size(value) for _, value in term.attributes):
+        if any(sizes_in(value) for _, value in term.attributes):
             attributes[term] = {name: _rename_attribute(value, rename) for name, value in term.attributes}
     return Schemes(types, attributes)
 
@@ -90,11 +90,6 @@ def _rename_attribute(value: Attribute, rename: Rename) -> Attribute:
     if isinstance(value, tuple):
         return tuple(_rename_attribute(part, rename) for part in value)
     return _rename_dim(value, rename) if isinstance(value, Size) else value
-
-
-def mentions_size(value: object) -> bool:
-    """Whether an attribute value holds a symbolic size."""
-    return any(isinstance(part, Size) for part in flat(value))
 
 
 def flat(value: object) -> Iterator[Any]:

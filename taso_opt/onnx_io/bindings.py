@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from taso_opt.core.dims import Dim, Size, bind, open_symbols
+from taso_opt.core.dims import Dim, Size, bind, open_symbols, symbols_in
 from taso_opt.core.term import Apply, Attribute, Const, Term, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import UsageError
@@ -40,7 +40,7 @@ def input_bindings(
             learn(kind, TensorType(kind.dtype, tuple(shapes[name])), found)
     for kind in types.values():
         for axis, dim in enumerate(kind.shape):
-            for symbol in dim.symbols() if isinstance(dim, Size) else ():
+            for symbol in symbols_in(dim):
                 found.setdefault(symbol, default_size(axis, kind.rank))
     for given, number in dims.items():
         wanted = symbol_name(given)

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
-from taso_opt.core.dims import Dim, Size, divide, product, substitute, total
+from taso_opt.core.dims import Dim, Size, divide, product, substitute, symbols_in, total
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.inference import UNKNOWN_TYPE, infer_types
 from taso_opt.onnx_io.known_sizes import chosen_sizes
@@ -42,14 +42,10 @@ def symbolic_types(bare: ModelProto) -> dict[str, TensorType]:
     What is found holds wherever the model runs: operands that no run could broadcast need no answer.
     """
     types = infer_types(bare)
-    stated = {name for value in bare.graph.input for name in _symbols(types.get(value.name, UNKNOWN_TYPE))}
-    if stated.issuperset(name for kind in types.values() for name in _symbols(kind)):
+    stated = {name for value in bare.graph.input for name in symbols_in(types.get(value.name, UNKNOWN_TYPE).shape)}
+    if stated.issuperset(name for kind in types.values() for name in symbols_in(kind.shape)):
         return types
     return _OpenSizes(bare, types, stated).resolved()
-
-
-def _symbols(kind: TensorType) -> set[str]:
-    return {name for dim in kind.shape if isinstance(dim, Size) for name in dim.symbols()}
 
 
 class _OpenSizes:
@@ -89,7 +85,7 @@ class _OpenSizes:
     def _visit(self, node: NodeProto) -> None:
         kind = self._type(node.output[0])
         rule = self._rules.get(node.op_type)
-        if rule is not None and not self._stated.issuperset(_symbols(kind)):
+        if rule is not None and not self._stated.issuperset(symbols_in(kind.shape)):
             found = rule(node)
             if found is not None and len(found) == kind.rank:
                 self._learn(kind.shape, found)

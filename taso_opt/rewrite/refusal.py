@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from taso_opt.core.condition import ANY
-from taso_opt.core.dims import Size
+from taso_opt.core.dims import symbols_in
 from taso_opt.core.term import Apply, Const, Item, Term
 from taso_opt.core.types import FLOATS
 from taso_opt.rewrite.match import EMPTY, Binding, Matcher, term_key
@@ -180,7 +180,7 @@ def _named(term: Term) -> str:
 
 def _sizes(pattern: Variable, binding: Binding, element: int) -> str:
     """The sizes of a variable's scheme that are bound already."""
-    names = dict.fromkeys(name for dim in pattern.scheme.shape if isinstance(dim, Size) for name in dim.symbols())
+    names = dict.fromkeys(symbols_in(pattern.scheme.shape))
     bound: dict[str, Any] = {}
     for name in names:
         for spelled in (name, f"{name}@{element}"):

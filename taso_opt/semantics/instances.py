@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from taso_opt.core.dims import STAR, Dim, Size, substitute
+from taso_opt.core.dims import STAR, Dim, Size, substitute, symbols_in
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
@@ -34,7 +34,7 @@ def symbols_of(roots: Iterable[Term]) -> Symbols:
     sizes: dict[str, None] = {}
     for term in postorder(roots):
         if isinstance(term, Var | Const):
-            _collect(term.type.shape, sizes)
+            sizes.update(dict.fromkeys(symbols_in(term.type.shape)))
     return Symbols(tuple(sizes), tuple(name for name in symbols_in_attributes(roots) if name not in sizes))
 
 
@@ -43,7 +43,7 @@ def symbols_in_attributes(roots: Iterable[Term]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for term in postorder(roots):
         if isinstance(term, Apply):
-            _collect(tuple(value for _, value in term.attributes), found)
+            found.update(dict.fromkeys(symbols_in(tuple(value for _, value in term.attributes))))
     return tuple(found)
 
 
@@ -146,11 +146,3 @@ def _number(dim: Size, assignment: Assignment) -> Dim:
         return None if isinstance(value, tuple) else value
 
     return substitute(dim, replacement)
-
-
-def _collect(value: object, found: dict[str, None]) -> None:
-    if isinstance(value, tuple):
-        for part in value:
-            _collect(part, found)
-    elif isinstance(value, Size):
-        found.update(dict.fromkeys(value.symbols()))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from taso_opt.core.condition import ANY, Condition
-from taso_opt.core.dims import Dim, Size
+from taso_opt.core.dims import Dim, Size, sizes_in, symbols_in
 from taso_opt.core.rule import FpClass, Rule
-from taso_opt.core.term import Attribute
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.shapes import ANY_SHAPE
@@ -74,9 +73,7 @@ def _type_in_words(kind: TensorType) -> str:
 def _shared_sizes(rule: Rule) -> list[str]:
     places: dict[str, list[str]] = defaultdict(list)
     for variable in rule.variables:
-        for name in dict.fromkeys(
-            name for dim in variable.type.shape if isinstance(dim, Size) for name in dim.symbols()
-        ):
+        for name in dict.fromkeys(symbols_in(variable.type.shape)):
             places[name].append(variable.name)
     return [f"{name} is the same in {_list(owners)}" for name, owners in sorted(places.items()) if len(owners) > 1]
 
@@ -85,14 +82,9 @@ def _fixed_attributes(rule: Rule) -> list[str]:
     found: dict[str, None] = {}
     for term in rule.applications:
         for name, value in term.attributes:
-            if not _is_open(value):
+            if not sizes_in(value):
                 found[f"{name} of {term.operator} is {value}"] = None
     return list(found)
-
-
-def _is_open(value: Attribute) -> bool:
-    parts = value if isinstance(value, tuple) else (value,)
-    return any(isinstance(part, Size) for part in parts)
 
 
 def _list(parts: tuple[Dim, ...] | list[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from taso_opt.core.dims import Dim, Size, divide, product, substitute, total
+from taso_opt.core.dims import Dim, Size, divide, product, substitute, symbols_in, total
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.instances import instantiate_attribute
@@ -185,9 +185,7 @@ def _instance(builder: Builder, root: Term, terms: dict[Var, Term], sizes: Sizes
 
 
 def _attribute(value: Attribute, sizes: Sizes) -> Attribute:
-    parts = value if isinstance(value, tuple) else (value,)
-    for part in parts:
-        for name in part.symbols() if isinstance(part, Size) else ():
-            if name not in sizes:
-                raise KeyError(name)
+    for name in symbols_in(value):
+        if name not in sizes:
+            raise KeyError(name)
     return instantiate_attribute(value, sizes)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from taso_opt.core.dims import Dim, Size, substitute, symbol
+from taso_opt.core.dims import Dim, Size, sizes_in, substitute, symbol, symbols_in
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.semantics.instances import symbols_of
+from taso_opt.semantics.instances import symbols_in_attributes, symbols_of
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.restating import restated
@@ -143,7 +143,7 @@ def _literal_windows(symbolic: Symbolic, rule: Rule) -> list[list[Key]]:
     """Literal strides, pads and the like that axioms state with symbols, those of equal value together."""
     groups: dict[tuple[str, Attribute], list[Key]] = {}
     for key in _attributes(rule):
-        if not _is_symbolic(key[2]) and _form(*key) in symbolic:
+        if not sizes_in(key[2]) and _form(*key) in symbolic:
             groups.setdefault(key[1:], []).append(key)
     return list(groups.values())
 
@@ -208,7 +208,7 @@ def _with_batch(builder: Builder, rule: Rule, holds: Holds) -> Iterator[Rule]:
     rule covers it, which pruning finds out.
     """
     ranked = [variable for variable in rule.variables if variable.type.rank and BATCH not in variable.type.shape]
-    if any(_stars(variable.type) for variable in rule.variables):
+    if any(variable.type.has_star for variable in rule.variables):
         return
     for count in range(len(ranked), 0, -1):
         for chosen in combinations(ranked, count):
@@ -229,35 +229,16 @@ def _absorbing(rule: Rule, chosen: tuple[Var, ...]) -> dict[Var, TensorType] | N
     (first, *others) = firsts
     if others or not isinstance(first, Size) or first.symbol is None:
         return None
-    elsewhere = [dim for variable in chosen for dim in variable.type.shape[1:]]
-    elsewhere += [dim for variable in rule.variables if variable not in chosen for dim in variable.type.shape]
-    if any(first.symbol in dim.symbols() for dim in elsewhere if isinstance(dim, Size)):
-        return None
-    if first.symbol in _attribute_symbols(rule):
+    elsewhere = [one.type.shape[1:] if one in chosen else one.type.shape for one in rule.variables]
+    if first.symbol in symbols_in(tuple(elsewhere)) or first.symbol in symbols_in_attributes(rule.roots):
         return None
     return {variable: TensorType(variable.type.dtype, (BATCH, *variable.type.shape[1:])) for variable in chosen}
-
-
-def _attribute_symbols(rule: Rule) -> set[str]:
-    found: set[str] = set()
-    for _, _, value in _attributes(rule):
-        for part in value if isinstance(value, tuple) else (value,):
-            found.update(part.symbols() if isinstance(part, Size) else ())
-    return found
 
 
 def _attributes(rule: Rule) -> list[Key]:
     """Every attribute of a rule with its operator, each once."""
     found = ((term.operator, name, value) for term in rule.applications for name, value in term.attributes)
     return list(dict.fromkeys(found))
-
-
-def _is_symbolic(value: Attribute) -> bool:
-    return isinstance(value, Size) or (isinstance(value, tuple) and any(isinstance(part, Size) for part in value))
-
-
-def _stars(kind: TensorType) -> bool:
-    return any(isinstance(dim, Size) and dim.is_star for dim in kind.shape)
 
 
 def _fresh(rule: Rule, name: str) -> str:

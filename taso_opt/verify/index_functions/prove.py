@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from taso_opt.core.condition import Bounds, Condition
-from taso_opt.core.dims import Dim, Size
+from taso_opt.core.dims import Dim, Size, sizes_in
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Term, Var, postorder
@@ -171,9 +171,9 @@ def least_values(roots: Iterable[Term]) -> dict[str, int]:
                     pads |= _symbols(value)
                 elif term.operator == "Slice" and isinstance(value, tuple):
                     left_away |= _symbols((value[0], value[2]))
-                    sliced += _sizes(value[1])
+                    sliced += sizes_in(value[1])
                 else:
-                    others += _sizes(value)
+                    others += sizes_in(value)
     # A size such as 4*a-p that pads are a part of does not say that there are any.
     known = set[str]().union(*(_symbols(dim) for dim in others if isinstance(dim, Size) and len(dim.terms) == 1))
     # Where nothing but pads and what is left away makes up a size, that is not empty.
@@ -186,16 +186,8 @@ def _is_made_of(dim: Size, names: set[str]) -> bool:
     return all(names.intersection(factors) for factors, _ in dim.terms)
 
 
-def _sizes(value: Attribute) -> list[Dim]:
-    if isinstance(value, tuple):
-        return [size for part in value for size in _sizes(part)]
-    return [value] if isinstance(value, Size) else []
-
-
-def _symbols(value: Attribute | tuple[Dim, ...]) -> set[str]:
-    if isinstance(value, tuple):
-        return set[str]().union(*map(_symbols, value))
-    return set(names_in(value)) if isinstance(value, Size) else set()
+def _symbols(value: Attribute) -> set[str]:
+    return set[str]().union(*map(names_in, sizes_in(value)))
 
 
 def _suppose_conditions(builder: Builder, facts: Facts, roots: Iterable[Term]) -> None:
