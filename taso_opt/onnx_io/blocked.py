@@ -13,6 +13,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from taso_opt.onnx_io.scopes import drop
+
 BLOCKED, PLAIN = "b", "p"
 TO_BLOCKED, FROM_BLOCKED = "ReorderInput", "ReorderOutput"
 """The runtime's operators that convert between layouts."""
@@ -177,9 +179,7 @@ class _Lowered:
         graph.node.extend(nodes)
         graph.input.extend(starts)
         graph.output.extend(values)
-        for place in reversed(range(len(graph.initializer))):
-            if graph.initializer[place].name not in read:
-                del graph.initializer[place]
+        drop(graph.initializer, lambda tensor: tensor.name not in read)
 
 
 def _convolution(initializers: object, source: str, reads: int, target: str, gives: int) -> NodeProto:

@@ -13,7 +13,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io.elements import UNKNOWN, element_code
 from taso_opt.onnx_io.model import Model, ModelInput
-from taso_opt.onnx_io.scopes import STANDARD, bodies, captured_names, nodes_of, rename_captures
+from taso_opt.onnx_io.scopes import STANDARD, bodies, captured_names, nodes_of, rename_captures, used_names
 from taso_opt.spec.builder import OPAQUE
 from taso_opt.spec.operator import Array
 
@@ -45,7 +45,7 @@ class Cutout:
         operands: dict[tuple[str, ...], Sequence[str]] = {}
         for node in proto.graph.node:
             if tuple(node.output) in self.nodes:
-                operands[tuple(node.output)] = _operands(node)
+                operands[tuple(node.output)] = used_names(node)
             else:
                 graph.node.append(node)
         graph.node.extend(self._taps(operands))
@@ -109,9 +109,9 @@ def cut_out(model: Model) -> Cutout | None:
     computed = {name for node in left for name in node.output if name}
     used = {name for node in left for name in node.input if name}
     nodes = [model.proto.graph.node[at] for at in cut]
-    tapped = {tuple(node.output): tuple(name in computed for name in _operands(node)) for node in nodes}
+    tapped = {tuple(node.output): tuple(name in computed for name in used_names(node)) for node in nodes}
     kept = tuple(value for value in model.proto.graph.output if value.name in computed)
-    taps = [name for node in nodes for name in _operands(node) if name in computed]
+    taps = [name for node in nodes for name in used_names(node) if name in computed]
     given = [value for value in model.proto.graph.input if value.name in used]
     drawn = [entry for entry in model.inputs if entry.name in used]
     for name, kind in _given_by(model, cut):
@@ -132,11 +132,6 @@ def has_control_flow(proto: ModelProto) -> bool:
     return any(bodies(node) for node in proto.graph.node)
 
 
-def _operands(node: NodeProto) -> list[str]:
-    """What a node is given and what its bodies capture, in order."""
-    return [*(name for name in node.input if name), *captured_names(node)]
-
-
 def _reached(model: Model) -> set[int]:
     """The nodes that the outputs need."""
     graph = model.proto.graph
@@ -146,7 +141,7 @@ def _reached(model: Model) -> set[int]:
         at = producer.get(pending.pop())
         if at is not None and at not in reached:
             reached.add(at)
-            pending.extend(_operands(graph.node[at]))
+            pending.extend(used_names(graph.node[at]))
     return reached
 
 

@@ -16,7 +16,7 @@ from taso_opt.core.term import Const, Term
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.elements import UNKNOWN, element_code
 from taso_opt.onnx_io.model import Model
-from taso_opt.onnx_io.scopes import all_names, captured_names, rename_all
+from taso_opt.onnx_io.scopes import all_names, drop, rename_all, used_names
 
 SIZE_PREFIX, NAME_PREFIX = "tasoopt_size_", "tasoopt_inner_"
 COPIED = frozenset({"bool", "float32", "float64", "int32", "int64"})
@@ -63,24 +63,20 @@ def put_back(graph: GraphProto, known: Collection[str], taken: set[str], weights
     rename_all(result, names)
     taken.update(new)
     taken.update(names.values())
-    kept = [tensor for tensor in result.initializer if tensor.name not in weights]
-    del result.initializer[:]
-    result.initializer.extend(kept)
+    drop(result.initializer, lambda tensor: tensor.name in weights)
     return result
 
 
 def drop_unused(graph: GraphProto, weights: Container[str]) -> None:
     """Drop those of the weights, initializers or constants, that nothing uses and no caller may give."""
-    used = {name for node in graph.node for name in (*node.input, *captured_names(node))}
+    used = {name for node in graph.node for name in used_names(node)}
     used.update(value.name for value in (*graph.input, *graph.output))
-    for at in reversed(range(len(graph.initializer))):
-        name = graph.initializer[at].name
-        if name in weights and name not in used:
-            del graph.initializer[at]
-    for at in reversed(range(len(graph.node))):
-        node = graph.node[at]
-        if node.op_type == "Constant" and node.output[0] in weights and node.output[0] not in used:
-            del graph.node[at]
+
+    def is_dropped(name: str) -> bool:
+        return name in weights and name not in used
+
+    drop(graph.initializer, lambda tensor: is_dropped(tensor.name))
+    drop(graph.node, lambda node: node.op_type == "Constant" and is_dropped(node.output[0]))
 
 
 class _Stated:

@@ -12,7 +12,7 @@ from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.onnx_io.arrangement import Arrangement
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import node_of, ordered_operands, spelled
-from taso_opt.onnx_io.scopes import all_names, captured_names, free_names, rename_captures
+from taso_opt.onnx_io.scopes import all_names, captured_names, drop, free_names, rename_captures, used_names
 from taso_opt.onnx_io.skeleton import FIRST_IR_WITH_DEFAULTS
 from taso_opt.spec.operator import Array
 
@@ -41,7 +41,7 @@ class Patch:
     def model(self) -> ModelProto:
         """The model with the nodes and constants in place of those of the original, without what is no longer used."""
         self._build()
-        used = {name for node in self._nodes for name in (*node.input, *captured_names(node))}
+        used = {name for node in self._nodes for name in used_names(node)}
         used |= {value.name for value in (*self._graph.input, *self._graph.output)} | _named_aside(self._model.proto)
         result = self._kept(used)
         graph = result.graph
@@ -203,18 +203,10 @@ def _named_aside(proto: ModelProto) -> set[str]:
 
 def _drop_unused(graph: GraphProto, used: set[str], defined: set[str]) -> None:
     """Delete initializers that nothing uses, and notes on values that no longer exist."""
-    for at in reversed(range(len(graph.initializer))):
-        if graph.initializer[at].name not in used:
-            del graph.initializer[at]
-    for at in reversed(range(len(graph.sparse_initializer))):
-        if graph.sparse_initializer[at].values.name not in used:
-            del graph.sparse_initializer[at]
-    for at in reversed(range(len(graph.value_info))):
-        if graph.value_info[at].name not in defined:
-            del graph.value_info[at]
-    for at in reversed(range(len(graph.quantization_annotation))):
-        if graph.quantization_annotation[at].tensor_name not in defined:
-            del graph.quantization_annotation[at]
+    drop(graph.initializer, lambda tensor: tensor.name not in used)
+    drop(graph.sparse_initializer, lambda sparse: sparse.values.name not in used)
+    drop(graph.value_info, lambda value: value.name not in defined)
+    drop(graph.quantization_annotation, lambda note: note.tensor_name not in defined)
 
 
 def _constant_node(graph: GraphProto, name: str) -> TensorProto:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -62,13 +63,15 @@ def captured_names(node: NodeProto) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for body in bodies(node) for name in free_names(body)))
 
 
+def used_names(node: NodeProto) -> list[str]:
+    """The values that a node is given, and those that its bodies capture, in order."""
+    return [*(name for name in node.input if name), *captured_names(node)]
+
+
 def free_names(graph: GraphProto) -> list[str]:
     """The values of outer scopes that a body uses, as often as it does."""
     defined = set(defined_names(graph))
-    used: list[str] = []
-    for node in graph.node:
-        used.extend(name for name in node.input if name)
-        used.extend(captured_names(node))
+    used = [name for node in graph.node for name in used_names(node)]
     used.extend(value.name for value in graph.output)
     return [name for name in used if name not in defined]
 
@@ -169,6 +172,13 @@ def _attribute_tensors(attribute: AttributeProto) -> Iterator[TensorProto]:
         yield from (one.values, one.indices)
 
 
+def drop(entries: Any, is_dropped: Callable[[Any], bool]) -> None:
+    """Delete some entries of a repeated field, in place, without copies of the others."""
+    for at in reversed(range(len(entries))):
+        if is_dropped(entries[at]):
+            del entries[at]
+
+
 def topological_order(graph: GraphProto) -> list[int]:
     """The numbers of the nodes so that each stands behind what it uses, otherwise as in the file.
 
@@ -178,7 +188,7 @@ def topological_order(graph: GraphProto) -> list[int]:
     waiting: list[int] = []
     consumers: dict[int, list[int]] = defaultdict(list)
     for at, node in enumerate(graph.node):
-        needed = {producer[name] for name in (*node.input, *captured_names(node)) if name in producer}
+        needed = {producer[name] for name in used_names(node) if name in producer}
         waiting.append(len(needed))
         for before in needed:
             consumers[before].append(at)

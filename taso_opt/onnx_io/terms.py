@@ -19,7 +19,7 @@ from taso_opt.onnx_io.inference import UNKNOWN_TYPE
 from taso_opt.onnx_io.known_sizes import ASKING, MOVING, NO_NUMBER, asked_size, computed_size
 from taso_opt.onnx_io.model import NodeUse, Origin
 from taso_opt.onnx_io.nodes import constant_terms, spelled
-from taso_opt.onnx_io.scopes import STANDARD, bodies, captured_names, opset_of, topological_order
+from taso_opt.onnx_io.scopes import STANDARD, bodies, opset_of, topological_order, used_names
 from taso_opt.onnx_io.skeleton import overridable_inputs
 from taso_opt.onnx_io.weights import Weights, constant_value
 from taso_opt.spec.builder import OPAQUE, Builder
@@ -79,7 +79,7 @@ class _Reader:
         inputs = (types.get(value.name, UNKNOWN_TYPE) for value in proto.graph.input)
         self._stated = {dim.symbol for kind in inputs for dim in kind.shape if isinstance(dim, Size)}
         self._functions = {function.name for function in proto.functions if function.domain in STANDARD}
-        self._used = _used_names(proto.graph)
+        self._used = _used(proto.graph)
         self._sizes: dict[str, Dim] = {}
         self._constants: dict[tuple[object, ...], Const] = {}
         self._computed: set[str] = set()
@@ -125,7 +125,7 @@ class _Reader:
     def read_node(self, at: int) -> NodeUse:
         """Define the values that one node computes; all that it uses must be defined."""
         node = self._proto.graph.node[at]
-        names = [*(name for name in node.input if name), *captured_names(node)]
+        names = used_names(node)
         missing = [name for name in names if name not in self.result.values]
         if missing:
             raise InvalidInputError(f"expected a definition of every value, found none of {missing[0]!r} for node {at}")
@@ -282,9 +282,9 @@ class _Reader:
         return TensorType(kind.dtype, tuple(substitute(dim, self._sizes.get) for dim in kind.shape))
 
 
-def _used_names(graph: GraphProto) -> frozenset[str]:
+def _used(graph: GraphProto) -> frozenset[str]:
     """The names of all values that a node or its bodies use or that the graph gives."""
-    names = {name for node in graph.node for name in (*node.input, *captured_names(node))}
+    names = {name for node in graph.node for name in used_names(node)}
     return frozenset(names | {value.name for value in graph.output})
 
 

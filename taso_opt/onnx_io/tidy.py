@@ -20,7 +20,7 @@ from taso_opt.onnx_io.fidelity import signature
 from taso_opt.onnx_io.in_place import LARGE_FILE
 from taso_opt.onnx_io.load import one_line
 from taso_opt.onnx_io.randomness import RANDOM, unseeded_count
-from taso_opt.onnx_io.scopes import STANDARD, all_tensors, bodies, graphs_of, nested_nodes
+from taso_opt.onnx_io.scopes import STANDARD, all_tensors, bodies, drop, graphs_of, nested_nodes
 from taso_opt.onnx_io.skeleton import FIRST_IR_WITH_DEFAULTS, overridable_inputs
 from taso_opt.onnx_io.tidy_reach import misleading_values
 
@@ -171,9 +171,7 @@ def _prepared(proto: ModelProto, with_ranks: bool) -> ModelProto:
     for number, body in enumerate(_bodies(bare.graph)):
         body.name = str(number)
     overridable = overridable_inputs(proto)
-    for at in reversed(range(len(bare.graph.initializer))):
-        if bare.graph.initializer[at].name in overridable:
-            del bare.graph.initializer[at]
+    drop(bare.graph.initializer, lambda tensor: tensor.name in overridable)
     for number, value in enumerate(bare.graph.input):
         for axis, dim in enumerate(value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ()):
             if dim.dim_value <= 0:

@@ -13,7 +13,7 @@ from taso_opt.onnx_io.elements import UNKNOWN, element_code
 from taso_opt.onnx_io.excerpt import Excerpt, drop_unused, excerpt, put_back
 from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.randomness import RANDOM
-from taso_opt.onnx_io.scopes import STANDARD, all_names, bodies, captured_names, initializer_names, rename_all
+from taso_opt.onnx_io.scopes import STANDARD, all_names, bodies, initializer_names, rename_all, used_names
 from taso_opt.onnx_io.turns import shape_of_one, turns_of
 from taso_opt.onnx_io.weights import constant_value
 from taso_opt.spec.operator import Array
@@ -59,7 +59,7 @@ def with_loop_models(proto: ModelProto, loops: Sequence[tuple[LoopModel, ModelPr
             result.graph.node.append(node)
             continue
         loop, made = changed[at]
-        known = {*node.input, *node.output, *captured_names(node)}
+        known = {*node.output, *used_names(node)}
         graph = put_back(made.graph, known, taken, loop.part.weights)
         result.graph.node.extend(graph.node)
         result.graph.initializer.extend(graph.initializer)
@@ -69,8 +69,7 @@ def with_loop_models(proto: ModelProto, loops: Sequence[tuple[LoopModel, ModelPr
 
 def _loop_model(model: Model, at: int, node: NodeProto) -> LoopModel | None:
     (body,) = bodies(node)
-    names = [*(name for name in node.input if name), *captured_names(node)]
-    outside = dict(zip(names, model.uses[at].operands, strict=True))
+    outside = dict(zip(used_names(node), model.uses[at].operands, strict=True))
     turns = _turns(model, node, body, outside)
     if turns is None or not 0 < turns <= MOST_TURNS or turns * len(body.node) > MOST_NODES or not _is_plain(body):
         return None
