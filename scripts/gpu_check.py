@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,6 +23,7 @@ import onnx
 from networks import NETWORKS
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.cli.optimize import CUDA, read_options
+from taso_opt.core.packages import installed_version
 from taso_opt.cost import CostTable
 from taso_opt.errors import TasoError, UnsupportedError
 from taso_opt.runtime import RuntimeProcess, gpus, probe, require_runtime, resolve_device
@@ -103,14 +103,6 @@ def environment() -> dict[str, Any]:
         "providers": list(info.providers),
         "baseline": "ORT_ENABLE_ALL on CUDA, inputs and outputs on the device",
     }
-
-
-def installed_version(package: str) -> str | None:
-    """The version of a package, None where it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def in_child(name: str, cuda_options: Mapping[str, str], limit_s: float) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from taso_opt.core.packages import installed_version
 
 PACKAGES = {
     "onnxsim": "onnxsim",
@@ -29,13 +30,8 @@ class Attempt:
 
 def versions() -> dict[str, str]:
     """The version of each tool that is installed; others are missing."""
-    found = {}
-    for tool, package in PACKAGES.items():
-        try:
-            found[tool] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {tool: installed_version(package) for tool, package in PACKAGES.items()}
+    return {tool: version for tool, version in found.items() if version is not None}
 
 
 def rewrite(tool: str, model: Path, folder: Path, limit_s: float = LIMIT_S, worker: Path = WORKER) -> Attempt:

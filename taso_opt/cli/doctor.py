@@ -8,7 +8,6 @@ import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import click
 
 from taso_opt import __version__
 from taso_opt.cli.output import echo_lines
+from taso_opt.core.packages import installed_version
 from taso_opt.errors import TasoError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -94,7 +94,9 @@ def command(as_json: bool) -> int:
 
 def diagnose() -> Diagnosis:
     """Look at this machine; runs ONNX Runtime once, in a process of its own."""
-    packages = {name: installed(name) for name in (*BASE_PACKAGES, *RUNTIME_PACKAGES, *OTHER_RUNTIMES, *CUPY_PACKAGES)}
+    packages = {
+        name: installed_version(name) for name in (*BASE_PACKAGES, *RUNTIME_PACKAGES, *OTHER_RUNTIMES, *CUPY_PACKAGES)
+    }
     problems = list(missing_packages(packages))
     runtime = None
     if not problems:  # without NumPy and its like the runtime cannot even be asked
@@ -115,14 +117,6 @@ def diagnose() -> Diagnosis:
         rules=rules,
         problems=tuple(problems),
     )
-
-
-def installed(name: str) -> str | None:
-    """The version of an installed package, found without importing it; None if it is missing."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def missing_packages(packages: Mapping[str, str | None]) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import shell_complete
 
 from taso_opt import __version__
-from taso_opt.core.printable import printable
+from taso_opt.core.printable import cut_short, printable
 from taso_opt.errors import InvalidInputError, TasoError
 
 PROGRAM = "tasoopt"
@@ -144,8 +144,7 @@ def _internal_error(error: Exception) -> int:
 
 def _one_line(message: str) -> str:
     """A message as one line that a terminal prints and does not obey."""
-    line = printable(" ".join(message.split()))
-    return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 3] + "..."
+    return cut_short(printable(" ".join(message.split())), LONGEST_MESSAGE)
 
 
 def _discard_stdout() -> None:

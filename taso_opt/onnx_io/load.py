@@ -11,6 +11,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor  # type: igno
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto, checker
 
+from taso_opt.core.printable import cut_short
 from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io.equations import check_equations
 from taso_opt.onnx_io.expansion import check_expansion
@@ -127,5 +128,4 @@ def defect(model: ModelProto, file: Path) -> str:
 
 def one_line(error: Exception) -> str:
     """The first sentence of a library's message."""
-    text = " ".join(str(error).split("==>")[0].split()) or type(error).__name__
-    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
+    return cut_short(" ".join(str(error).split("==>")[0].split()) or type(error).__name__, LONGEST_REASON)

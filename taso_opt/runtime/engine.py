@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from taso_opt.core.printable import cut_short
 from taso_opt.errors import RuntimeFailure, TasoError
 from taso_opt.runtime.inputs import MOST_ELEMENTS, Array, bind_shapes, random_inputs
 from taso_opt.runtime.requests import Model, name_of
@@ -107,5 +108,4 @@ def one_line(error: BaseException) -> str:
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", text)
     text = re.sub(r"/onnxruntime_src/\S+:\d+ ", "", text)
     text = re.sub(r"Exception from src/\S+:\d+: ", "", text)
-    text = re.sub(r" at src/\S+:\d+:", ":", text)
-    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
+    return cut_short(re.sub(r" at src/\S+:\d+:", ":", text), LONGEST_REASON)

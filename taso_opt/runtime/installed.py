@@ -3,8 +3,8 @@
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
+from taso_opt.core.packages import installed_version
 from taso_opt.errors import UnsupportedError, UsageError
 from taso_opt.runtime.settings import ONNXRUNTIME, OPENVINO
 
@@ -42,7 +42,7 @@ class InstalledRuntime:
 
 def installed_runtime() -> InstalledRuntime:
     """What is installed, from the metadata of the packages; imports nothing heavy."""
-    cpu, gpu = _version(CPU_PACKAGE), _version(GPU_PACKAGE)
+    cpu, gpu = installed_version(CPU_PACKAGE), installed_version(GPU_PACKAGE)
     if cpu is not None and gpu is not None:
         return InstalledRuntime("both", gpu)
     if gpu is not None:
@@ -104,10 +104,3 @@ def provider_options(device: str, wanted: Mapping[str, str]) -> tuple[tuple[str,
         if name not in CUDA_OPTIONS:
             raise UsageError(f"expected an option of the CUDA provider among {', '.join(CUDA_OPTIONS)}, found {name!r}")
     return tuple(sorted(wanted.items()))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from taso_opt.core.printable import cut_short
 from taso_opt.core.rule import Certificate, FpClass, Rule, RuleSet
 from taso_opt.errors import InvalidInputError, RuleError
 from taso_opt.spec.builder import Builder
@@ -26,6 +27,8 @@ MAX_RULES = 100_000
 
 MAX_LINE = 2 * MAX_LENGTH
 LONGEST_REASON = 600
+"""What a message quotes of a file: so much leaves room for the place."""
+
 CLASSES = [member.value for member in FpClass]
 FIELDS = {"id": str, "rule": str, "fp_class": str, "axioms": list, "engine": str, "specs": str}
 
@@ -65,7 +68,7 @@ def read_record(record: Record, builder: Builder, path: Path | None) -> Rule:
     try:
         parsed = parse_rule(record.text, builder)
     except RuleError as error:
-        raise RuleError(f"{_short(error)} {_place(path, record.line)}") from error
+        raise RuleError(f"{cut_short(str(error), LONGEST_REASON)} {_place(path, record.line)}") from error
     return replace(parsed, name=record.identity, fp_class=record.fp_class, certificate=record.certificate)
 
 
@@ -89,7 +92,7 @@ def read_equations(path: Path, builder: Builder) -> list[tuple[int, Rule]]:
             try:
                 equations.append((number, parse_rule(text, builder)))
             except RuleError as error:
-                raise RuleError(f"{_short(error)} {_place(path, number)}") from error
+                raise RuleError(f"{cut_short(str(error), LONGEST_REASON)} {_place(path, number)}") from error
     return equations
 
 
@@ -208,12 +211,6 @@ def _format(rule: Rule) -> str:
         "specs": rule.certificate.specs,
     }
     return json.dumps(fields, ensure_ascii=False)
-
-
-def _short(error: RuleError) -> str:
-    """A message that leaves room for the place, whatever it quotes of the file."""
-    text = str(error)
-    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
 
 
 def _place(path: Path | None, line: int) -> str:
