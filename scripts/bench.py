@@ -22,6 +22,7 @@ import click
 import onnx
 
 import rule_usage
+from bench_page import write_page
 from fetch_models import PRETRAINED, fetch
 from light_models import light_model
 from networks import NETWORKS
@@ -196,11 +197,7 @@ def is_improved(row: Row) -> bool:
 def write(rows: Sequence[Row], output: Path, threads: int, budget: float | None) -> None:
     """Write the document."""
     versions = next((row.record.runtime for row in rows if row.record is not None), {})
-    text = [
-        "# Benchmarks",
-        "",
-        (__doc__ or "").split("\n\n")[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench` at {threads} thread(s){'' if budget is None else f', search budget {budget:.0f} s'}, on "
         f"{platform.machine()} ({platform.processor() or 'processor unnamed'}), Python {platform.python_version()}, "
         f"{versions.get('package')} {versions.get('version')}. Speed-ups are ratios of thread CPU time at one "
@@ -211,9 +208,8 @@ def write(rows: Sequence[Row], output: Path, threads: int, budget: float | None)
         "",
         HEADER,
         *map(line, rows),
-        "",
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "Benchmarks", __doc__, lines)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import click
 import numpy as np
 
 from bench import DIMS, models
+from bench_page import table, write_page
 from networks import NETWORKS
 from taso_opt.api.session import usable_rules
 from taso_opt.core.graph import Graph
@@ -229,20 +230,14 @@ def write(rows: Sequence[Row], output: Path, rewrites: int) -> None:
     errors = [abs(point.error) for row in rows for point in row.points[1:]]
     scaled = [abs(row.beyond(point)) for row in rows for point in row.points[1:]]
     ordered = [row.correlation for row in rows if row.spread > row.noise**2]
-    text = [
-        "# Predicted and measured costs",
-        "",
-        (__doc__ or "").split("\n\n", 2)[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench-cost`, one thread, at most {rewrites} rewrites a network. Over all rewrites the median "
         f"error is {statistics.median(errors or [0.0]):.0%}, and {statistics.median(scaled or [0.0]):.1%} after the "
         "error of the network itself is taken out, which moves all its rewrites alike. The median rank correlation is "
         f"{statistics.median(ordered or [0.0]):.2f} over the {len(ordered)} networks whose rewrites differ by more "
         f"than the noise, and at least 0.9 on {sum(one >= 0.9 for one in ordered)} of them.",
         "",
-        f"| {' | '.join(COLUMNS)} |",
-        "|---" * len(COLUMNS) + "|",
-        *map(line, rows),
+        *table(COLUMNS, map(line, rows)),
         "",
         "## Where predictions go wrong",
         "",
@@ -252,9 +247,8 @@ def write(rows: Sequence[Row], output: Path, rewrites: int) -> None:
         "| kernel added | rewrites | median error beyond the original's |",
         "|---|---|---|",
         *worst_kernels(rows),
-        "",
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "Predicted and measured costs", __doc__, lines)
 
 
 if __name__ == "__main__":

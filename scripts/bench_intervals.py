@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from bench import DIMS, models
+from bench_page import table, write_page
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.report.record import MeasuredSpeedup
@@ -106,21 +107,14 @@ def line(row: Row) -> str:
 def write(rows: Sequence[Row], output: Path) -> None:
     """Write the page."""
     holding, repetitions = sum(row.holding for row in rows), sum(len(row.found) for row in rows)
-    text = [
-        "# How often intervals hold",
-        "",
-        (__doc__ or "").split("\n\n", 2)[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench-intervals` on {platform.machine()}, Python {platform.python_version()}, one thread: "
         f"{holding} of {repetitions} intervals hold the median speed-up, and "
         f"{statistics.mean(row.repeated for row in rows):.0%} of repetitions lie in the interval of another.",
         "",
-        f"| {' | '.join(COLUMNS)} |",
-        "|---" * len(COLUMNS) + "|",
-        *map(line, rows),
-        "",
+        *table(COLUMNS, map(line, rows)),
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "How often intervals hold", __doc__, lines)
 
 
 if __name__ == "__main__":

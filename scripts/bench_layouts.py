@@ -30,6 +30,7 @@ from tempfile import TemporaryDirectory
 import click
 import onnx
 
+from bench_page import table, table_row, write_page
 from networks import NETWORKS
 from rule_parts import is_layout_rule
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
@@ -183,7 +184,7 @@ def line(row: Row) -> str:
         row.ahead,
         ", ".join(f"{row.results[strategy].predicted:.2f}" for strategy in STRATEGIES),
     )
-    return f"| {' | '.join(cells)} |"
+    return table_row(cells)
 
 
 def cell(result: Result) -> str:
@@ -195,11 +196,7 @@ def cell(result: Result) -> str:
 def write(rows: Sequence[Row], output: Path, parts: Parts, budget: float) -> None:
     """Write the page."""
     layouts, others = parts.counts
-    text = [
-        "# Layouts and other rewritings",
-        "",
-        (__doc__ or "").split("\n\n", 2)[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench-layouts` on {platform.machine()}, Python {platform.python_version()}, one thread, search "
         f"budget {budget:.0f} s. Of the {layouts + others} rules of the library {layouts} are about layouts and "
         f"{others} are not.",
@@ -207,12 +204,9 @@ def write(rows: Sequence[Row], output: Path, parts: Parts, budget: float) -> Non
         "Speed-ups have their 95% interval; `unchanged` counts as 1. In brackets stands what the intervals do not tell "
         "apart.",
         "",
-        f"| {' | '.join(COLUMNS)} |",
-        "|---" * len(COLUMNS) + "|",
-        *map(line, rows),
-        "",
+        *table(COLUMNS, map(line, rows)),
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "Layouts and other rewritings", __doc__, lines)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from textwrap import shorten
 import click
 
 from bench import DIMS, models
+from bench_page import write_page
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison
@@ -89,11 +90,7 @@ def counts(found: Sequence[Outcome]) -> str:
 
 def write(rows: Sequence[Row], output: Path) -> None:
     """Write the page."""
-    text = [
-        "# In OpenVINO",
-        "",
-        (__doc__ or "").split("\n\n", 2)[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench-openvino` with openvino {version('openvino')} and onnxruntime {version('onnxruntime')}. "
         f"Of {len(rows)} models that were optimized for ONNX Runtime, {counts([row.for_onnxruntime for row in rows])} "
         f"by more than the noise. Of the same models optimized for OpenVINO, "
@@ -102,9 +99,8 @@ def write(rows: Sequence[Row], output: Path) -> None:
         "| model | original ms | optimized for ONNX Runtime | optimized for OpenVINO |",
         "|---|---|---|---|",
         *map(line, rows),
-        "",
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "In OpenVINO", __doc__, lines)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from typing import TypeVar
 import click
 import onnx
 
+from bench_page import table, table_row, write_page
 from exhaustive import Outputs, Visited, Visitor, cheapest, described
 from small_networks import SMALL
 from taso_opt.api.session import usable_rules
@@ -211,7 +212,7 @@ def line(row: Row) -> str:
         *(f"{row.gap(alpha):.1%}" for alpha in (DEFAULT_ALPHA, 1.0, 1.1)),
         *(f"{seconds:.1f}" for seconds in (row.cold_s, row.warm_s, row.visit_s)),
     )
-    return f"| {' | '.join(cells)} |"
+    return table_row(cells)
 
 
 def missed(row: Row) -> list[str]:
@@ -226,25 +227,19 @@ def write(rows: Sequence[Row], output: Path, graphs: int) -> None:
     """Write the page."""
     hits = sum(row.gap() < MISSED for row in rows)
     told = [text for row in rows for text in missed(row)]
-    text = [
-        "# How far the search stays from the optimum",
-        "",
-        (__doc__ or "").split("\n\n", 2)[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench-optimum` on {platform.machine()}, Python {platform.python_version()}, with at most "
         f"{graphs} graphs a visit. On {hits} networks of {len(rows)} the search finds the optimum, or as good as that.",
         "",
-        f"| {' | '.join(COLUMNS)} |",
-        "|---" * len(COLUMNS) + "|",
-        *map(line, rows),
+        *table(COLUMNS, map(line, rows)),
         "",
         "## What the search misses",
         "",
         "The steps that lead to the optimum where the search stays behind it: the rule's id, and what is replaced.",
         "",
-        *(told or ["Nothing.", ""]),
+        *(told[:-1] or ["Nothing."]),
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "How far the search stays from the optimum", __doc__, lines)
 
 
 if __name__ == "__main__":

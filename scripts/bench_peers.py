@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from bench import DIMS, models
+from bench_page import table, write_page
 from peers import PACKAGES, rewrite, versions
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.errors import TasoError
@@ -176,7 +177,7 @@ def line(row: Row) -> str:
 def summary(rows: Sequence[Row]) -> list[str]:
     """How often each tool gains and loses by more than the noise, how often it is wrong, and its mean."""
     columns = ("tool", "faster", "slower", "wrong, fails or does not run", "geometric mean")
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    lines = table(columns, ())
     for tool in (OURS, *PACKAGES):
         figures = [(row.figures[tool], row.noise) for row in rows if tool in row.figures]
         measured = [(figure, noise) for figure, noise in figures if not figure.why]
@@ -190,11 +191,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 def write(rows: Sequence[Row], output: Path, threads: int) -> None:
     """Write the page, and the figures as JSON to the folder of what is built."""
     used = ", ".join(f"{PACKAGES[tool]} {number}" for tool, number in versions().items())
-    text = [
-        "# Benchmarks against other tools",
-        "",
-        (__doc__ or "").split("\n\n")[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench-peers` at {threads} thread(s) with {used}; the column *transformers* is the transformer "
         "optimizer that comes with ONNX Runtime. Bold is the fastest and what is within 2% of it, where it gains more "
         "than the noise. *Ahead* and *behind* compare us with the best of the others; *level* is within the noise of "
@@ -205,9 +202,8 @@ def write(rows: Sequence[Row], output: Path, threads: int) -> None:
         f"| model | kind | {' | '.join((OURS, *PACKAGES))} | A/A control | we are |",
         "|---|---|" + "---|" * (len(PACKAGES) + 3),
         *map(line, rows),
-        "",
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "Benchmarks against other tools", __doc__, lines)
     BUILD.mkdir(exist_ok=True)
     (BUILD / f"{output.stem}.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
 

@@ -26,6 +26,7 @@ from tempfile import TemporaryDirectory
 import click
 import onnx
 
+from bench_page import table, table_row, write_page
 from networks import NETWORKS
 from taso_opt.api import OptimizeSettings, optimize_file
 
@@ -171,31 +172,23 @@ def line(found: Measured | str) -> str:
         f"{found.predicted:.2f}",
         f"{found.memory_mb:.0f}",
     )
-    return f"| {' | '.join(cells)} |"
-
-
-def table(rows: Sequence[Measured | str]) -> list[str]:
-    """A table of searches."""
-    return [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|", *map(line, rows), ""]
+    return table_row(cells)
 
 
 def write(by_operators: Sequence[Measured | str], by_rules: Sequence[Measured | str], output: Path) -> None:
     """Write the page."""
-    text = [
-        "# How a search grows",
-        "",
-        (__doc__ or "").split("\n\n", 2)[2].strip(),
-        "",
+    lines = [
         f"Made by `make bench-search` on {platform.machine()}, Python {platform.python_version()}.",
         "",
         "## With the number of operators",
         "",
-        *table(by_operators),
+        *table(COLUMNS, map(line, by_operators)),
+        "",
         "## With the number of rules",
         "",
-        *table(by_rules),
+        *table(COLUMNS, map(line, by_rules)),
     ]
-    output.write_text("\n".join(text))
+    write_page(output, "How a search grows", __doc__, lines)
 
 
 if __name__ == "__main__":

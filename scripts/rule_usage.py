@@ -16,6 +16,8 @@ from pathlib import Path
 
 import click
 
+from bench_page import write_page
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 DOCUMENT, DRAWING = DOCS / "benchmarks-rules.md", DOCS / "benchmarks-rules.svg"
 CELL, LEFT, TOP = 18, 170, 30
@@ -48,11 +50,7 @@ def write(usages: Sequence[Usage], document: Path, drawing: Path) -> None:
     """Write the drawing and the page that shows it."""
     order = columns(usages)
     drawing.write_text(heat_map(usages, order), encoding="utf-8")
-    text = [
-        "# Which rules were used",
-        "",
-        (__doc__ or "").split("\n\n", 2)[2].strip(),
-        "",
+    lines = [
         f"{len(usages)} models, {len(order)} different rules.",
         "",
         f"![Rules by model]({drawing.name})",
@@ -60,9 +58,8 @@ def write(usages: Sequence[Usage], document: Path, drawing: Path) -> None:
         "| column | rule | models | applied |",
         "|---|---|---|---|",
         *(legend(number, id, usages) for number, id in enumerate(order, start=1)),
-        "",
     ]
-    document.write_text("\n".join(text), encoding="utf-8")
+    write_page(document, "Which rules were used", __doc__, lines)
 
 
 def columns(usages: Sequence[Usage]) -> list[str]:
