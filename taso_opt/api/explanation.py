@@ -20,7 +20,8 @@ from taso_opt.report.explained import FITTING, REFUSED, Considered, Explanation
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.pattern import CompiledRule
 from taso_opt.rewrite.refusal import refusal
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.neighbourhood import LocalChange, Neighbourhood
 from taso_opt.spec import load_specs

@@ -7,16 +7,14 @@ slices of the tensor lie, what is before and behind is cut further, so that all 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from taso_opt.core.dims import Dim, divide
 from taso_opt.core.term import Apply, Attribute, Item, Term
+from taso_opt.rewrite.step import Step
 from taso_opt.spec.builder import Builder
 
-if TYPE_CHECKING:
-    from taso_opt.rewrite.steps import Step
-
-Rewrites: TypeAlias = "Callable[[Term], Sequence[Step]]"
+Rewrites: TypeAlias = Callable[[Term], Sequence[Step]]
 Cut: TypeAlias = tuple[Dim, Dim, Dim]
 Place: TypeAlias = tuple[int, int, int]
 
@@ -39,7 +37,7 @@ def whole_cuts(terms: Iterable[Term], builder: Builder, rewrites: Rewrites) -> I
             parts = tuple(unit * size for size in sizes.values())
             split = builder.apply("Split", (whole,), {"axis": axis, "sizes": parts})
             at = list(sizes).index
-            yield type(step)(step.rule, tuple((one, Item(split, at(before))) for one, (before, *_) in places.items()))
+            yield Step(step.rule, tuple((one, Item(split, at(before))) for one, (before, *_) in places.items()))
 
 
 def _unit(cuts: Iterable[Cut]) -> Dim:
@@ -76,7 +74,7 @@ def _pieces(places: Sequence[Place]) -> dict[int, int] | None:
 
 def _as_part(term: Apply, rewrites: Rewrites) -> Step | None:
     """The step that takes a slice for a part of a split of the same tensor."""
-    return next((step for step in rewrites(term) if _is_part(step.replacements[0][1], term.args)), None)
+    return next((step for step in rewrites(term) if _is_part(step.image, term.args)), None)
 
 
 def _is_part(term: Term, whole: tuple[Term, ...]) -> bool:

@@ -8,17 +8,15 @@ be matched in all of the ways in which the operands of each may stand: like is j
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.errors import TypeMismatch
+from taso_opt.rewrite.step import Step
 from taso_opt.spec.builder import Builder
 
-if TYPE_CHECKING:
-    from taso_opt.rewrite.steps import Step
-
 JOIN = "Concat"
-Rewrites: TypeAlias = "Callable[[Term], Sequence[Step]]"
+Rewrites: TypeAlias = Callable[[Term], Sequence[Step]]
 Kind: TypeAlias = Callable[[Term], int]
 """A number that terms of the same operators have in common."""
 
@@ -41,9 +39,9 @@ def _flat(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
     three = operands[:3]
     pair = _joined(term, (_joined(term, three[:2], builder), three[2]), builder)
     flat = _joined(term, three, builder)
-    step = next((step for step in rewrites(pair) if step.replacements[0][1] is flat), None)
+    step = next((step for step in rewrites(pair) if step.image is flat), None)
     if step is not None:
-        yield type(step)(step.rule, ((term, _joined(term, operands, builder)),))
+        yield Step(step.rule, ((term, _joined(term, operands, builder)),))
 
 
 def _operands(term: Apply) -> list[Term]:
@@ -71,10 +69,10 @@ def _without_neighbours(term: Apply, builder: Builder, rewrites: Rewrites) -> It
         if step is None:
             operands.append(operand)
         else:
-            taken, operands[-1] = step, step.replacements[0][1]
+            taken, operands[-1] = step, step.image
     if taken is not None:
         new = operands[0] if len(operands) == 1 else _joined(term, operands, builder)
-        yield type(taken)(taken.rule, ((term, new),))
+        yield Step(taken.rule, ((term, new),))
 
 
 def _meeting(join: Apply, one: Term, other: Term, builder: Builder, rewrites: Rewrites) -> Step | None:
@@ -84,7 +82,7 @@ def _meeting(join: Apply, one: Term, other: Term, builder: Builder, rewrites: Re
     if one.operator != other.operator or one.args != other.args:
         return None
     steps = rewrites(_joined(join, (one, other), builder))
-    return next((step for step in steps if step.replacements[0][1].children == one.args), None)
+    return next((step for step in steps if step.image.children == one.args), None)
 
 
 def _without_splits(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
@@ -96,10 +94,10 @@ def _without_splits(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterat
             whole = operand.term.args[0]
             if 1 < len(parts) < len(term.args):
                 steps = rewrites(_joined(term, parts, builder))
-                taken = next((step for step in steps if step.replacements[0][1] is whole), None)
+                taken = next((step for step in steps if step.image is whole), None)
                 if taken is not None:
                     new = _joined(term, (*term.args[:at], whole, *term.args[end:]), builder)
-                    yield type(taken)(taken.rule, ((term, new),))
+                    yield Step(taken.rule, ((term, new),))
 
 
 def _of_like(term: Apply, builder: Builder, rewrites: Rewrites, kind: Kind) -> Iterator[Step]:
@@ -114,13 +112,13 @@ def _of_like(term: Apply, builder: Builder, rewrites: Rewrites, kind: Kind) -> I
         for at, one in enumerate(found[1:]):
             wanted = {_joined(term, both, builder) for both in zip(found[at][1:], one[1:], strict=True)}
             steps = rewrites(_joined(term, term.args[at : at + 2], builder))
-            taken = next((step for step in steps if _operands_of(step.replacements[0][1], name) == wanted), None)
+            taken = next((step for step in steps if _operands_of(step.image, name) == wanted), None)
             if taken is None:
                 return
     except TypeMismatch:
         return
     if taken is not None:
-        yield type(taken)(taken.rule, ((term, new),))
+        yield Step(taken.rule, ((term, new),))
 
 
 def _in_order(term: Term, builder: Builder, kind: Kind) -> tuple[str, Term, Term] | None:

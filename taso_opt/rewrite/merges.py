@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from taso_opt.core.term import Item, Term
 from taso_opt.rewrite.elements import Element, Entry, Found, fitting, joined, private_terms
 from taso_opt.rewrite.index import RuleIndex
 from taso_opt.rewrite.likeness import LikeIndex
 from taso_opt.rewrite.pattern import CompiledRule, joined_axis
+from taso_opt.rewrite.step import Replacements, Step
 from taso_opt.rewrite.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
-
-Pairs: TypeAlias = tuple[tuple[Term, Term], ...]
 
 
 class Merges:
@@ -37,10 +36,10 @@ class Merges:
         self._deep = deep
         self._elements: dict[Term, tuple[Found, ...]] = {}
         self._viewed = FoundInViews(views, lambda term: fitting(seen.candidates(term), term))
-        self._merged: dict[tuple[int, tuple[Term, ...]], Pairs | None] = {}
+        self._merged: dict[tuple[int, tuple[Term, ...]], Replacements | None] = {}
         self._places = {leaf: (1, at) for at, leaf in enumerate(leaves)}
 
-    def all(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[tuple[CompiledRule, Pairs]]:
+    def all(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
         """Every merge in a graph, given its terms, children before parents, and those of them that take time."""
         groups: dict[tuple[int, Any], tuple[CompiledRule, list[Element]]] = {}
         for term in live:
@@ -54,7 +53,7 @@ class Merges:
             for siblings in self._siblings(members, needs):
                 pairs = self._merge(rule, siblings)
                 if pairs is not None:
-                    yield rule, pairs
+                    yield Step(rule, pairs)
 
     def _siblings(self, members: list[Element], needs: Dependencies) -> Iterator[list[Element]]:
         if members[0].part is None:
@@ -115,13 +114,13 @@ class Merges:
             shared = tuple((name, own(value)) for name, value in one.shared)
             yield rule, Element(term, {name: own(value) for name, value in one.binding.items()}, shared, one.part)
 
-    def _merge(self, rule: CompiledRule, siblings: Sequence[Element]) -> Pairs | None:
+    def _merge(self, rule: CompiledRule, siblings: Sequence[Element]) -> Replacements | None:
         place = id(rule), tuple(element.term for element in siblings)
         if place not in self._merged:
             self._merged[place] = self._pairs(rule, siblings)
         return self._merged[place]
 
-    def _pairs(self, rule: CompiledRule, siblings: Sequence[Element]) -> Pairs | None:
+    def _pairs(self, rule: CompiledRule, siblings: Sequence[Element]) -> Replacements | None:
         targets = joined(self._builder, rule, siblings)
         if targets is None:
             return None

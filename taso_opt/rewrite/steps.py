@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
@@ -26,6 +25,7 @@ from taso_opt.rewrite.match import Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.merges import Merges
 from taso_opt.rewrite.pattern import CompiledRule, Fold
 from taso_opt.rewrite.rows import adds_a_row
+from taso_opt.rewrite.step import Step, leaves_whole
 from taso_opt.rewrite.sums import sums
 from taso_opt.rewrite.together import Together
 from taso_opt.rewrite.uses import MERGING, SINGLE, Entries, Use
@@ -35,42 +35,6 @@ from taso_opt.spec.constants import Constants
 
 MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
-
-MOST_LEVELS = 4
-"""So many operators deep rules put what they take for operands."""
-
-Replacements: TypeAlias = tuple[tuple[Term, Term], ...]
-"""Terms, each with the one that replaces it."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One application of a rule: each source term and the term that replaces it."""
-
-    rule: CompiledRule
-    replacements: Replacements
-
-    @property
-    def mapping(self) -> dict[Term, Term]:
-        """The replacements as a dictionary."""
-        return dict(self.replacements)
-
-
-def leaves_whole(step: Step, operands: Collection[Term]) -> bool:
-    """Whether all of some operands of a term are operands in what replaces it, too."""
-    ((_, new),) = step.replacements
-    missing, level = set(operands), {new}
-    for _ in range(MOST_LEVELS):
-        if not missing:
-            break
-        level = {child for term in level for child in term.children}
-        missing -= level
-    return not missing
-
-
-def rules_of(steps: Iterable[Step]) -> tuple[int, ...]:
-    """The rules of a sequence of steps, by identity."""
-    return tuple(id(step.rule) for step in steps)
 
 
 class Rewriter:
@@ -242,7 +206,7 @@ class Rewriter:
 
     def merges(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph that replaces several of its `live` terms together."""
-        yield from (Step(rule, pairs) for rule, pairs in self._merges.all(terms, live))
+        yield from self._merges.all(terms, live)
 
     def place(self, term: Term) -> tuple[int, int, bytes]:
         """What merges sort by what they join: its height, the part or input that it descends from, and itself."""
@@ -254,8 +218,7 @@ class Rewriter:
 
     def together(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph that replaces several results at once of which one tells the others."""
-        live = self._live(terms)
-        yield from (Step(rule, pairs) for rule, pairs in self._together.all(terms, live))
+        yield from self._together.all(terms, self._live(terms))
 
     def cells(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph that says results as a recurrent operator, which they have not been.
@@ -263,7 +226,7 @@ class Rewriter:
         Such a step is none of `steps`: one cell alone gains nothing by it.
         """
         live = self._live(terms)
-        yield from (Step(rule, pairs) for rule, pairs in self._cells_together.all(terms, live))
+        yield from self._cells_together.all(terms, live)
         for term in live:
             yield from self._single_steps(term, self._cells)
 
@@ -287,7 +250,7 @@ class Rewriter:
             found: dict[Term, Step] = {}
             joined = whole_joins(term, self._builder, self.rewrites, self._likeness.kind)
             for step in (*self._viewed_steps(term), *self._single_steps(term, self._deep), *joined):
-                found.setdefault(step.replacements[0][1], step)
+                found.setdefault(step.image, step)
             known = self._rewrites[term] = tuple(found.values())
         return known
 
@@ -295,15 +258,14 @@ class Rewriter:
         """The steps by rules that see no more of a term than its view, found once for all terms of one view."""
         steps, images = self._viewed.at(term)
         for step in steps:
-            ((_, target),) = step.replacements
-            new = self._views.brought_back(target, images)
+            new = self._views.brought_back(step.image, images)
             if new is not term:
                 yield Step(step.rule, ((term, new),))
 
     def _steps_not_upon(self, term: Term) -> Iterator[Step]:
         """The same for a term itself; what stands on the term that it replaces can take no place in a graph."""
         for step in self._single_steps(term, self._seen):
-            if term not in postorder([step.replacements[0][1]]):
+            if term not in postorder([step.image]):
                 yield step
 
     def undone(self, term: Term) -> Step | None:

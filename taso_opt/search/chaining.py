@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from taso_opt.core.term import Item, Term, postorder
-from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.rewrite.step import Step, StepSequence, changes_of, mapping_of
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.shortening import shortened
 
 MOST_ROUNDS = 16
 """Each round joins neighbours in pairs: so many are enough for 65,536 elements."""
 
 
-def chained(
-    outputs: Sequence[Term], rewriter: Rewriter, expired: Callable[[], bool]
-) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+def chained(outputs: Sequence[Term], rewriter: Rewriter, expired: Callable[[], bool]) -> Iterator[StepSequence]:
     """A sequence for the operators that are there, and one for each kind of cell with weights of its own.
 
     Where there are none, cells may be hidden by gates that are slices of what all are computed in.
@@ -37,8 +36,7 @@ def chained(
             if len(taken) > len(first):
                 shorter, new = shortened(new, frozenset(postorder(outputs)), rewriter, expired)
                 shorter, new = _cut(shorter, new, rewriter)
-                pairs = tuple((old, image) for old, image in zip(outputs, new, strict=True) if old is not image)
-                yield (*before, *taken, *shorter), pairs
+                yield (*before, *taken, *shorter), changes_of(outputs, new)
         if found:
             return
 
@@ -48,7 +46,7 @@ def _cut(
 ) -> tuple[tuple[Step, ...], Sequence[Term]]:
     """Steps and the outputs after them, with all slices of a tensor as parts of one split."""
     cuts = tuple(rewriter.cuts(postorder(outputs)))
-    new = rewriter.all_replaced(outputs, {old: image for step in cuts for old, image in step.replacements})
+    new = rewriter.all_replaced(outputs, mapping_of(cuts))
     return (taken, outputs) if new is None else ((*taken, *cuts), new)
 
 
@@ -57,7 +55,7 @@ def _begun(outputs: Sequence[Term], rewriter: Rewriter) -> list[tuple[Step, ...]
     terms = postorder(outputs)
     cells: dict[Any, dict[Term, Step]] = {}
     for step in rewriter.cells(terms):
-        cells.setdefault((id(step.rule), _weights(step, rewriter)), {}).setdefault(step.replacements[0][0], step)
+        cells.setdefault((id(step.rule), _weights(step, rewriter)), {}).setdefault(step.root, step)
     begun = [tuple(group.values()) for group in cells.values() if len(group) > 1]
     if any(_joins(step, rewriter) for step in rewriter.together(terms)):
         begun.insert(0, ())
@@ -85,12 +83,11 @@ def _joined(
 def _after(steps: Sequence[Step], outputs: Sequence[Term], rewriter: Rewriter) -> Sequence[Term] | None:
     """The outputs after some steps, without what these add and undo; None where no graph computes that."""
     before = frozenset(postorder(outputs))
-    new = rewriter.all_replaced(outputs, {old: image for step in steps for old, image in step.replacements})
+    new = rewriter.all_replaced(outputs, mapping_of(steps))
     if new is None:
         return None
     undone = (rewriter.undone(term) for term in postorder(new) if term not in before)
-    mapping = dict(pair for step in undone if step is not None for pair in step.replacements)
-    return rewriter.all_replaced(new, mapping)
+    return rewriter.all_replaced(new, mapping_of(step for step in undone if step is not None))
 
 
 def _apart(steps: Iterable[Step], rewriter: Rewriter) -> tuple[Step, ...]:
@@ -98,7 +95,7 @@ def _apart(steps: Iterable[Step], rewriter: Rewriter) -> tuple[Step, ...]:
     found: list[Step] = []
     touched: set[Term] = set()
     for step in steps:
-        whole = _whole(step.replacements[0][0])
+        whole = _whole(step.root)
         near = (whole, *map(_whole, whole.children))
         places = {one for one in near if rewriter.is_recurrent(one) and not rewriter.is_constant(one)}
         if touched.isdisjoint(places):

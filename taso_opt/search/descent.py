@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from taso_opt.core.term import Apply, Item, Term
-from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.rewrite.step import Step, StepSequence
+from taso_opt.rewrite.steps import Rewriter
 
 SLICE, JOIN = "Slice", "Concat"
 
@@ -26,15 +27,12 @@ LOOKED_INTO = 2
 Uses: TypeAlias = Callable[[Term, Collection[Term]], bool]
 """Tells whether all uses of a term are by some terms."""
 
-Descended: TypeAlias = "tuple[tuple[Step, ...], Replacements]"
-"""Steps, and what they replace in all."""
-
 
 class Descent:
     """Slices or joins on their way down, in a graph of which it knows the terms and their uses."""
 
     def __init__(
-        self, rewriter: Rewriter, kind: str, begun: Descended, present: frozenset[Term], used_by: Uses
+        self, rewriter: Rewriter, kind: str, begun: StepSequence, present: frozenset[Term], used_by: Uses
     ) -> None:
         """`begun` has the step that makes a join, or none and a slice or join of the graph in its own place."""
         self._rewriter, self._kind, self._present, self._used_by = rewriter, kind, present, used_by
@@ -49,14 +47,14 @@ class Descent:
             else:
                 self._note(new)
 
-    def rounds(self) -> Iterator[Descended]:
+    def rounds(self) -> Iterator[StepSequence]:
         """The steps taken after each round with what they replace in all."""
         for _ in range(MOST_ROUNDS):
             before = len(self._taken)
             self._round()
             if len(self._taken) == before or len(self._taken) > MOST_STEPS:
                 return
-            mapping = {old: step.replacements[0][1] for old, step in self._taken.items()}
+            mapping = {old: step.image for old, step in self._taken.items()}
             made = [mapping.get(new, new) for _, new in self._replaced]
             images = self._rewriter.all_replaced(made, mapping, self._present)
             if images is not None:
@@ -91,7 +89,7 @@ class Descent:
         del self._open[one]
         self._taken[one] = step
         self.passed |= {*operands, one}
-        needed = self._note(step.replacements[0][1])
+        needed = self._note(step.image)
         inside = {child for operand in operands for child in operand.children} - needed
         self.passed |= {child for child in inside if self._used_by(child, self.passed)}
         return True
@@ -155,7 +153,7 @@ def descents(
     used_by: Uses,
     rewriter: Rewriter,
     joining: Sequence[Step] = (),
-) -> Iterator[Descended]:
+) -> Iterator[StepSequence]:
     """The sequences of all slices and joins of a graph, each longer one after the shorter ones.
 
     They go on from the joins that the `joining` steps make too. Where one has passed another begins no more.
@@ -172,9 +170,9 @@ def descents(
             passed |= descent.passed - roots
 
 
-def _from_the_last(terms: Sequence[Term], joining: Sequence[Step]) -> list[Descended]:
+def _from_the_last(terms: Sequence[Term], joining: Sequence[Step]) -> list[StepSequence]:
     """Where joins begin to go down, those first that stand nearest to the outputs."""
     place = {term: at for at, term in enumerate(terms)}
-    begun: list[Descended] = [((), ((term, term),)) for term in terms if _is(JOIN, term)]
+    begun: list[StepSequence] = [((), ((term, term),)) for term in terms if _is(JOIN, term)]
     begun += [((step,), step.replacements) for step in joining if step.rule.merges or step.rule.folds]
     return sorted(begun, key=lambda one: max(place.get(old, 0) for old, _ in one[1]), reverse=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from taso_opt.core.term import Apply, Const, Term, opened, operator_count
 from taso_opt.rewrite.lift import FOLDABLE
-from taso_opt.rewrite.steps import Rewriter, Step, leaves_whole, rules_of
-from taso_opt.search.parting import Sequence, Sums, fold, in_sum, sum_with
+from taso_opt.rewrite.step import Step, StepSequence, leaves_whole, rules_of
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.parting import Sums, fold, in_sum, sum_with
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
@@ -35,7 +36,7 @@ def folding_sequences(
     sums: Sums,
     rewriter: Rewriter,
     is_hopeless: IsHopeless = lambda rules: False,
-) -> Iterator[Sequence]:
+) -> Iterator[StepSequence]:
     """The sequences that begin at each of some terms.
 
     Combining weights may cost at first and pay only when the result meets another weight; each further step is taken
@@ -54,7 +55,9 @@ def folding_sequences(
                 yield sequence
 
 
-def laid_bare(terms: Iterable[Term], only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
+def laid_bare(
+    terms: Iterable[Term], only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter
+) -> Iterator[StepSequence]:
     """The sequences that begin with the definition of an operator and fold what it lays bare into weights.
 
     Those are below it, or beside it in a sum, as where a batch normalization is added to a convolution of the same.
@@ -69,11 +72,11 @@ def laid_bare(terms: Iterable[Term], only_consumer: OnlyConsumer, sums: Sums, re
 
 def _from_place(
     term: Term, only_consumer: OnlyConsumer, sums: Sums, rewriter: Rewriter, is_hopeless: IsHopeless
-) -> Iterator[Sequence]:
+) -> Iterator[StepSequence]:
     for step in rewriter.rewrites(term):
         if is_hopeless(rules_of((step,))):
             continue
-        if rewriter.prepares_weights(step.replacements[0][1]):
+        if rewriter.prepares_weights(step.image):
             yield from _prepared(term, step, only_consumer(term), sums, rewriter)
         elif rewriter.folded(step) and not rewriter.parts_weights(step):
             taken_in = list(_taken_in(term, step, rewriter)) if rewriter.is_defined(term) else []
@@ -83,56 +86,58 @@ def _from_place(
 
 def _only_respells(step: Step, rewriter: Rewriter) -> bool:
     """Whether a step changes no more of weights than their shapes: a scale as a kernel, a bias as a sum."""
-    known = step.replacements[0][0].children
+    known = step.root.children
     return all(
         weights.operator == "Reshape" and (isinstance(weights.args[0], Const) or weights.args[0] in known)
         for weights in rewriter.folded(step)
     )
 
 
-def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
+def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[StepSequence]:
     steps: tuple[Step, ...] = (first,)
-    prepared = first.replacements[0][1]
+    prepared = first.image
     if term in sums and len(sums[term][1]) <= FEW_OPERANDS:
         for step in in_sum(term, prepared, consumer, sums, rewriter):
             yield (first, step), step.replacements
     elif isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
         for step in rewriter.rewrites(rewriter.with_child(consumer, term, prepared)):
-            yield (first, step), ((consumer, step.replacements[0][1]),)
+            yield (first, step), ((consumer, step.image),)
     while len(steps) < SEQUENCE_LENGTH:
         again = next((step for step in rewriter.rewrites(prepared) if step.rule is first.rule), None)
         if again is None:
             return
-        steps, prepared = (*steps, again), again.replacements[0][1]
+        steps, prepared = (*steps, again), again.image
         yield steps, ((term, prepared),)
 
 
-def _taken_in(term: Term, first: Step, rewriter: Rewriter) -> Iterator[Sequence]:
+def _taken_in(term: Term, first: Step, rewriter: Rewriter) -> Iterator[StepSequence]:
     """What lays constants bare, with the steps that fold these into weights below, as far as they go.
 
     As where a batch normalization becomes a product and a sum, and both go into the convolution before it.
     """
     steps: tuple[Step, ...] = (first,)
-    new = first.replacements[0][1]
+    new = first.image
     while len(steps) <= SEQUENCE_LENGTH:
         folds = ((part, fold(part, rewriter)) for part in (new, *new.children))
         part, step = next((one for one in folds if one[1] is not None), (new, None))
         if step is None:
             return
-        image = step.replacements[0][1]
+        image = step.image
         steps, new = (*steps, step), image if part is new else rewriter.with_child(new, part, image)
         yield steps, ((term, new),)
 
 
-def _taken_beside(term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> Iterator[Sequence]:
+def _taken_beside(
+    term: Term, first: Step, consumer: Term | None, sums: Sums, rewriter: Rewriter
+) -> Iterator[StepSequence]:
     """What lays constants bare, with one or two steps that join its parts with what else is added."""
-    place = sum_with(term, first.replacements[0][1], consumer, sums)
+    place = sum_with(term, first.image, consumer, sums)
     if place is None:
         return
     whole, operands = place
     for step in rewriter.sum_rewrites(whole, operands):
         yield (first, step), step.replacements
-        joined = _operands(step.replacements[0][1], whole, frozenset(operands))
+        joined = _operands(step.image, whole, frozenset(operands))
         for another in rewriter.sum_rewrites(whole, joined):
             yield (first, step, another), another.replacements
 
@@ -159,8 +164,8 @@ def _continued(
     sums: Sums,
     rewriter: Rewriter,
     is_hopeless: IsHopeless,
-) -> Iterator[Sequence]:
-    made = first.replacements[0][1]
+) -> Iterator[StepSequence]:
+    made = first.image
     reached = {made}
     frontier = [_Folded(term, made, made, (first,))]
     for _ in range(SEQUENCE_LENGTH):
@@ -173,7 +178,7 @@ def _continued(
             following += [further for place in places for further in _further(place, rewriter)]
             following += places[1:]
             joined = in_sum(one.root, one.image, consumer, sums, rewriter)
-            following += [one.then(step, step.replacements[0][0]) for step in joined]
+            following += [one.then(step, step.root) for step in joined]
         frontier = []
         for one in following:
             if one.image in reached or len(reached) > SEQUENCE_BREADTH or is_hopeless(rules_of(one.steps)):
@@ -195,7 +200,7 @@ class _Folded:
 
     def then(self, step: Step, root: Term) -> _Folded:
         """The sequence with one step more, at which it replaces this root."""
-        image = step.replacements[0][1]
+        image = step.image
         return _Folded(root, image, image, (*self.steps, step))
 
 

@@ -8,7 +8,8 @@ from itertools import takewhile
 from typing import Any
 
 from taso_opt.core.term import Apply, Item, Term
-from taso_opt.rewrite.steps import Replacements, Rewriter, Step, rules_of
+from taso_opt.rewrite.step import Replacements, Step, StepSequence, rules_of
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.folding import IsHopeless, folding_sequences, laid_bare
 from taso_opt.search.neighbourhood import Expired, LocalChange, Neighbourhood
 from taso_opt.search.parting import parted
@@ -139,7 +140,7 @@ def free_moves(
 def _is_laid_bare(move: Move, rewriter: Rewriter) -> bool:
     """Whether a move gains by a definition of which the parts go into weights."""
     defined, *folds = move.steps
-    return move.change < 0 and bool(folds) and rewriter.is_defined(defined.replacements[0][0])
+    return move.change < 0 and bool(folds) and rewriter.is_defined(defined.root)
 
 
 def widening_moves(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> list[Move]:
@@ -211,12 +212,12 @@ def _folding(
         if not rewriter.is_constant(term):
             alike.setdefault(here.look(term, rewriter), []).append(term)
 
-    def found(places: Sequence[Term], is_hopeless: IsHopeless) -> list[tuple[tuple[Step, ...], Replacements]]:
+    def found(places: Sequence[Term], is_hopeless: IsHopeless) -> list[StepSequence]:
         folding, parting = (takewhile(lambda _: not expired(), places) for _ in range(2))
         sequences = folding_sequences(folding, here.only_consumer, sums, rewriter, is_hopeless)
         return [*sequences, *parted(parting, here.only_consumer, sums, rewriter)]
 
-    def changes(sequences: Iterable[tuple[tuple[Step, ...], Replacements]]) -> list[tuple[Move, LocalChange]]:
+    def changes(sequences: Iterable[StepSequence]) -> list[tuple[Move, LocalChange]]:
         local = (here.local_change(*sequence) for sequence in sequences)
         return _priced([one for one in local if one.saved > 0 or _combines_constants(one, rewriter)], price)
 
@@ -229,8 +230,8 @@ def _folding(
     gaining: dict[Term, set[tuple[int, ...]]] = {}
     for move, _ in first:
         if move.change < 0:
-            gaining.setdefault(move.steps[0].replacements[0][0], set()).add(rules_of(move.steps))
-    others: list[tuple[tuple[Step, ...], Replacements]] = []
+            gaining.setdefault(move.steps[0].root, set()).add(rules_of(move.steps))
+    others: list[StepSequence] = []
     for places in alike.values():
         wanted = gaining.get(places[0], set())
         sequences = found(places[1:], _begin_none_of(wanted)) if wanted else []

@@ -9,7 +9,8 @@ from itertools import takewhile
 
 from taso_opt.core.term import Apply, Const, Term, postorder, with_children
 from taso_opt.cost import Around, Layouts
-from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.rewrite.step import Replacements, Step, StepSequence, mapping_of
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.chaining import chained
 from taso_opt.search.descent import descents
 from taso_opt.search.rising import raised
@@ -107,9 +108,7 @@ class Neighbourhood:
         here = self._users.get(term, ())
         return self._uses[term] == sum(user.children.count(term) for user in here if user in users)
 
-    def descents(
-        self, rewriter: Rewriter, joining: Sequence[Step], expired: Expired
-    ) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    def descents(self, rewriter: Rewriter, joining: Sequence[Step], expired: Expired) -> Iterator[StepSequence]:
         """Sequences that take a slice down to where what it leaves away is not computed, and joins down to the inputs.
 
         Some of the joins are those that the `joining` steps make.
@@ -117,11 +116,11 @@ class Neighbourhood:
         found = descents(self.terms, self._present, self.used_by, rewriter, joining)
         return takewhile(lambda _: not expired(), found)
 
-    def chained(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    def chained(self, rewriter: Rewriter, expired: Expired) -> Iterator[StepSequence]:
         """Sequences that say the cells of a recurrence as one operator."""
         return chained(sorted(self._outputs), rewriter, expired)
 
-    def unrolled(self, rewriter: Rewriter, expired: Expired) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    def unrolled(self, rewriter: Rewriter, expired: Expired) -> Iterator[StepSequence]:
         """Sequences that compute recurrences of sums and multiples as one product with constants."""
 
         def used_beyond(members: Sequence[Term]) -> list[Term]:
@@ -130,11 +129,11 @@ class Neighbourhood:
 
         return unrolled(sorted(self._outputs), used_beyond, rewriter, expired)
 
-    def widenings(self, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+    def widenings(self, rewriter: Rewriter) -> Iterator[StepSequence]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""
         return widenings(self.terms, self._outputs, self._layouts.converted, rewriter)
 
-    def raised(self, rewriter: Rewriter) -> tuple[tuple[Step, ...], Replacements]:
+    def raised(self, rewriter: Rewriter) -> StepSequence:
         """The steps that compute lines as images of one row."""
         return raised(self.terms, self._outputs, rewriter)
 
@@ -143,13 +142,13 @@ class Neighbourhood:
         consumer = self.only_consumer(term)
         return rewriter.look(term), -1 if consumer is None else rewriter.look(consumer)
 
-    def with_undone(self, step: Step, rewriter: Rewriter) -> tuple[tuple[Step, ...], Replacements]:
+    def with_undone(self, step: Step, rewriter: Rewriter) -> StepSequence:
         """A step, with those that take away again what it adds and undoes, as the join of all parts of a split."""
         _, new = self._built_on(image for _, image in step.replacements)
         undone = [found for found in map(rewriter.undone, new) if found is not None]
         if not undone:
             return (step,), step.replacements
-        mapping = {old: image for found in undone for old, image in found.replacements}
+        mapping = mapping_of(undone)
         pairs = [(old, rewriter.replaced(image, mapping, self._present)) for old, image in step.replacements]
         if any(image is None for _, image in pairs):
             return (step,), step.replacements

@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.lift import FOLDABLE
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.step import Step, StepSequence, mapping_of
+from taso_opt.rewrite.steps import Rewriter
 
 MOST_FOLDS = 3
 
 Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
 """By each operand of a longer sum the sum and all its operands."""
 
-Sequence = tuple[tuple[Step, ...], tuple[tuple[Term, Term], ...]]
-
 
 def parted(
     terms: Iterable[Term], only_consumer: Callable[[Term], Term | None], sums: Sums, rewriter: Rewriter
-) -> Iterator[Sequence]:
+) -> Iterator[StepSequence]:
     """The sequences for all products of sums with weights in a graph, each with what it replaces in all."""
     for term in terms:
         if isinstance(term, Apply) and not rewriter.is_constant(term) and _is_product_of_sum(term, rewriter):
@@ -51,7 +50,7 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
     steps: tuple[Step, ...] = (first,)
     for _ in range(MOST_FOLDS):
         folds = [step for step in (fold(part, rewriter) for part in new.args) if step is not None]
-        image = rewriter.replaced(new, {part: folded for step in folds for part, folded in step.replacements})
+        image = rewriter.replaced(new, mapping_of(folds))
         if not folds or not isinstance(image, Apply) or image.operator != new.operator:
             return
         steps, new = (*steps, *folds), image
@@ -65,7 +64,7 @@ def fold(part: Term, rewriter: Rewriter) -> Step | None:
     live = [operand for operand in part.children if not rewriter.is_constant(operand)]
     skipped = {below for operand in live for below in operand.children}
     for step in rewriter.rewrites(part):
-        new = step.replacements[0][1]
+        new = step.image
         if rewriter.folded(step) and not skipped.isdisjoint(new.children):
             return step
     return None

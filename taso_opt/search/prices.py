@@ -10,7 +10,7 @@ from typing import Any
 
 from taso_opt.core.term import Term
 from taso_opt.cost import Around
-from taso_opt.rewrite.steps import rules_of
+from taso_opt.rewrite.step import rules_of
 from taso_opt.search.folding import MANY_MORE
 from taso_opt.search.moves import TRACE
 from taso_opt.search.neighbourhood import LocalChange

@@ -10,12 +10,11 @@ from collections.abc import Collection, Sequence
 
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.rows import adds_row_to, takes_a_row
-from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.rewrite.step import Replacements, Step, StepSequence
+from taso_opt.rewrite.steps import Rewriter
 
 
-def raised(
-    terms: Sequence[Term], outputs: Collection[Term], rewriter: Rewriter
-) -> tuple[tuple[Step, ...], Replacements]:
+def raised(terms: Sequence[Term], outputs: Collection[Term], rewriter: Rewriter) -> StepSequence:
     """The steps for all lines of a graph, which is given by its terms, children before parents; none without lines."""
     rising = Rising(rewriter)
     for term in terms:
@@ -72,7 +71,7 @@ class Rising:
         if step is None:
             return None
         self._steps += [added, step]
-        return self._rewriter.with_children(bare, [self._over_images(step.replacements[0][1])])
+        return self._rewriter.with_children(bare, [self._over_images(step.image)])
 
     def _over_images(self, image: Term) -> Term:
         """An image over operands to which no row is added where one was taken away."""
@@ -86,7 +85,7 @@ class Rising:
         if undone is None:
             return operand
         self._steps.append(undone)
-        return undone.replacements[0][1]
+        return undone.image
 
 
 def _slides_along_a_line(term: Term) -> bool:
@@ -97,7 +96,7 @@ def _slides_along_a_line(term: Term) -> bool:
 
 def _goes_down(step: Step, term: Term) -> bool:
     """Whether a step adds a row to the operands of a term in place of the term itself."""
-    image = step.replacements[0][1]
+    image = step.image
     if isinstance(term, Item):
         return isinstance(image, Item) and image.index == term.index and image.term.operator == term.term.operator
     same = isinstance(term, Apply) and isinstance(image, Apply) and image.operator == term.operator

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from taso_opt.core.term import Item, Term, postorder
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.step import Step, mapping_of
+from taso_opt.rewrite.steps import Rewriter
 
 MOST_ROUNDS = 16
 MOST_ALIKE = 4
@@ -30,7 +31,7 @@ def shortened(
         counted: dict[tuple[Term, ...], tuple[int, tuple[Step, ...]]] = {}
         for taken, before in shortest:
             for steps in () if expired() else _by_rule(before, present, rewriter):
-                new = rewriter.all_replaced(before, {old: image for step in steps for old, image in step.replacements})
+                new = rewriter.all_replaced(before, mapping_of(steps))
                 if new is not None and new not in counted:
                     counted[new] = _operators(new, rewriter), (*taken, *steps)
         least = min((count for count, _ in counted.values()), default=fewest)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from taso_opt.core.term import Term
-from taso_opt.rewrite.steps import Step
+from taso_opt.rewrite.step import Step
 
 ENOUGH = 8
 """Places at which a sequence has to gain nothing for it to be hopeless."""
@@ -38,7 +38,7 @@ class Trials:
 
     def note(self, tried: Iterable[Sequence[Step]], gained: Iterable[Sequence[Step]]) -> None:
         """Note which sequences were tried, each at the place where it begins, and which of them gained."""
-        at_places = {(steps[0].replacements[0][0], rules) for steps in tried for rules in _beginnings(steps)}
+        at_places = {(steps[0].root, rules) for steps in tried for rules in _beginnings(steps)}
         self._tried.update(rules for _, rules in at_places - self._places)
         self._places |= at_places
         self._gained.update(rules for steps in gained for rules in _beginnings(steps))

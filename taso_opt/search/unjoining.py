@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator
 
 from taso_opt.core.term import Apply, Term, opened
 from taso_opt.rewrite.lift import FOLDABLE
-from taso_opt.rewrite.steps import Rewriter, Step
-from taso_opt.search.parting import Sequence, fold
+from taso_opt.rewrite.step import Step, StepSequence
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.parting import fold
 
 Taken = tuple[tuple[Step, ...], Term]
 """Steps, and what they make of a term."""
 
 
-def unjoined(terms: Iterable[Term], rewriter: Rewriter) -> Iterator[Sequence]:
+def unjoined(terms: Iterable[Term], rewriter: Rewriter) -> Iterator[StepSequence]:
     """The sequences for all products of joins of which something is enlarged, with what each replaces in all.
 
     Weights of parts are left as they are, or composed with those of the products before them.
@@ -56,7 +57,7 @@ def _taken_apart(term: Apply, rewriter: Rewriter, composes: bool) -> Taken:
     """A product of a join as the sum of the products of what it joins, each moved as far forward as it goes."""
     joins = _joins(term)
     for step in rewriter.rewrites(term) if joins else ():
-        new = step.replacements[0][1]
+        new = step.image
         parts = [part for part in _summands(new) if isinstance(part, Apply) and part.operator == term.operator]
         if 1 < len(parts) == len(_summands(new)) and not any(join in part.children for part in parts for join in joins):
             found = [(part, *_taken_apart(part, rewriter, composes)) for part in parts]
@@ -74,10 +75,10 @@ def _moved_forward(part: Apply, rewriter: Rewriter, composes: bool) -> Taken:
     """A product in front of what enlarges its operand, and there composed with the product before it where asked."""
     enlarged = [one.operator for one in part.args if isinstance(one, Apply) and _is_enlarged(one, rewriter)]
     for step in rewriter.rewrites(part) if enlarged else ():
-        new = step.replacements[0][1]
+        new = step.image
         inner = new.children[0] if isinstance(new, Apply) and new.operator in enlarged else None
         if isinstance(inner, Apply) and inner.operator == part.operator:
             steps, image = _moved_forward(inner, rewriter, composes)
             return (step, *steps), rewriter.with_child(new, inner, image)
     composed = fold(part, rewriter) if composes else None
-    return ((), part) if composed is None else ((composed,), composed.replacements[0][1])
+    return ((), part) if composed is None else ((composed,), composed.image)

@@ -8,15 +8,14 @@ product with a part of a join as one with all of it, and sums and multiples of p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from collections.abc import Sequence as Many
+from collections.abc import Callable, Iterator, Sequence
 
 from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.cost.units import SHAPES
-from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.rewrite.step import Replacements, Step, StepSequence, changes_of
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.linear import Region, linear_regions
-from taso_opt.search.parting import Sequence
 from taso_opt.search.shortening import shortened
 from taso_opt.spec.shapes import is_star
 
@@ -30,11 +29,11 @@ ROWS = -2
 
 
 def unrolled(
-    outputs: Many[Term],
-    used_beyond: Callable[[Many[Term]], Many[Term]],
+    outputs: Sequence[Term],
+    used_beyond: Callable[[Sequence[Term]], Sequence[Term]],
     rewriter: Rewriter,
     expired: Callable[[], bool],
-) -> Iterator[Sequence]:
+) -> Iterator[StepSequence]:
     """The sequence for each linear region of a graph, those of its terms replaced that are `used_beyond` it.
 
     What moves data between the product and the rest of the graph is put right in the same sequence.
@@ -52,18 +51,18 @@ def unrolled(
 
 
 def _put_right(
-    found: Sequence,
-    outputs: Many[Term],
+    found: StepSequence,
+    outputs: Sequence[Term],
     present: frozenset[Term],
     rewriter: Rewriter,
     expired: Callable[[], bool],
-) -> Iterator[Sequence]:
+) -> Iterator[StepSequence]:
     """A sequence with steps that spare what moves data; none where no graph computes what it leads to."""
     steps, replacements = found
     new = rewriter.all_replaced(outputs, dict(replacements))
     if new is not None:
         shorter, new = shortened(new, present, rewriter, expired)
-        yield (*steps, *shorter), tuple((old, one) for old, one in zip(outputs, new, strict=True) if old is not one)
+        yield (*steps, *shorter), changes_of(outputs, new)
 
 
 def _rows(shape: tuple[Dim, ...]) -> list[tuple[Dim, ...]]:
@@ -100,7 +99,7 @@ class _Unrolled:
         self._join = self._joined(self._rows)
         self._products: dict[Term, Term] = {}
 
-    def sequence(self, used: Many[Term]) -> Sequence | None:
+    def sequence(self, used: Sequence[Term]) -> StepSequence | None:
         """All steps, and what replaces some members; None where a rule is missing."""
         try:
             for at, row in enumerate(self._rows):
@@ -137,7 +136,7 @@ class _Unrolled:
         weights = term.children[0]
         return self._rewriter.is_constant(weights) and _is_product_with(weights, term) and self._join in term.children
 
-    def _replacements(self, used: Many[Term]) -> Replacements:
+    def _replacements(self, used: Sequence[Term]) -> Replacements:
         """What replaces terms of the region: parts of one product where there are several."""
         products = dict.fromkeys(self._products[self._row(term)] for term in used)
         rows = {product: product for product in products}
@@ -169,7 +168,7 @@ class _Unrolled:
             following = [(one, step) for one in frontier for step in self._steps_at(one)]
             frontier = []
             for one, step in following:
-                new = step.replacements[0][1]
+                new = step.image
                 if new not in reached:
                     reached[new] = (*reached[one], step)
                     frontier.append(new)
@@ -198,7 +197,7 @@ class _Unrolled:
     def _reshaped(self, term: Term, shape: tuple[Dim, ...]) -> Term:
         return self._builder.apply("Reshape", (term,), {"shape": shape})
 
-    def _joined(self, rows: Many[Term]) -> Term:
+    def _joined(self, rows: Sequence[Term]) -> Term:
         return rows[0] if len(rows) == 1 else self._builder.apply("Concat", rows, {"axis": ROWS})
 
 

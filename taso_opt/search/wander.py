@@ -8,7 +8,8 @@ from random import Random
 
 from taso_opt.core.term import Term, operator_count, postorder
 from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.steps import Rewriter, Step
+from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.builder import Builder
 
 MOST_TRIES = 20

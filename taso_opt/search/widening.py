@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from taso_opt.core.term import Apply, Term, opened
-from taso_opt.rewrite.steps import Replacements, Rewriter, Step
+from taso_opt.rewrite.step import Replacements, Step, StepSequence
+from taso_opt.rewrite.steps import Rewriter
 
 CHANNELS, OUTPUTS, LAST = -3, -4, -1
 """The axes of channels in images and scales, of outputs in kernels, and of both in a bias."""
@@ -24,7 +25,7 @@ BLOCKS = (8, 16)
 
 def widenings(
     terms: Sequence[Term], outputs: Collection[Term], converted: Collection[Term], rewriter: Rewriter
-) -> Iterator[tuple[tuple[Step, ...], Replacements]]:
+) -> Iterator[StepSequence]:
     """The sequences for each number of channels of an image that the runtime converts between layouts."""
     numbers = {rewriter.size(term, CHANNELS) for term in converted}
     for channels in sorted(number for number in numbers if number is not None):
@@ -149,7 +150,7 @@ class Widening:
 
     def _step(self, term: Term, accepts: Callable[[Term], bool]) -> Apply | None:
         """What a rule makes of a term that is accepted; None if no rule does."""
-        step = next((one for one in self._rewriter.rewrites(term) if accepts(one.replacements[0][1])), None)
+        step = next((one for one in self._rewriter.rewrites(term) if accepts(one.image)), None)
         return None if step is None else self._taken(step)
 
     def _over(self, term: Apply, operands: Sequence[Term]) -> Apply:
@@ -160,7 +161,7 @@ class Widening:
 
     def _taken(self, step: Step) -> Apply:
         self._steps.append(step)
-        image = step.replacements[0][1]
+        image = step.image
         assert isinstance(image, Apply)
         return image
 
@@ -201,5 +202,5 @@ def _summands(term: Apply) -> list[Apply]:
 
 def _joins(step: Step, images: Sequence[Term]) -> bool:
     """Whether a step leads to an operator on the join of some images in their order."""
-    first = next(iter(step.replacements[0][1].children), None)
+    first = next(iter(step.image.children), None)
     return first is not None and _is_join(first) and list(first.children) == images

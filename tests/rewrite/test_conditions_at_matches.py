@@ -39,7 +39,7 @@ def read(folder, nodes, constants, inputs=("x",)):
 def targets(model, text):
     rules = RuleSet((parse_rule(text, LIBRARY.builder()),))
     rewriter = Rewriter.of_model(model, rules)
-    return [step.replacements[0][1] for step in rewriter.steps(model.graph.terms())]
+    return [step.image for step in rewriter.steps(model.graph.terms())]
 
 
 def channels(*values, dtype=np.float32):

@@ -26,7 +26,7 @@ def rows(op, x, start, stop):
 def joined(op, rewriter, *parts):
     """What the step that leaves the fewest operands makes of a join; None without one."""
     whole = op.Concat(*parts, axis=-2)
-    found = [step.replacements[0][1] for step in rewriter.rewrites(whole)]
+    found = [step.image for step in rewriter.rewrites(whole)]
     shorter = [new for new in found if new.operator != "Concat" or len(new.args) < len(parts)]
     for new in shorter:
         assert_same_values(op, [whole], [new])
@@ -49,7 +49,7 @@ def test_rows_in_another_order_or_along_another_axis_are_left_alone(op, rewriter
     x = tensor(Var, "x", 12, 3)
     assert joined(op, rewriter, *(rows(op, x, at, at + 1) for at in (4, 2, 0))) is None
     one = op.Concat(*(rows(op, x, at, at + 1) for at in range(4)), axis=-1)
-    assert not [step for step in rewriter.rewrites(one) if step.replacements[0][1].operator == "Slice"]
+    assert not [step for step in rewriter.rewrites(one) if step.image.operator == "Slice"]
 
 
 WHOLE = (
@@ -100,7 +100,7 @@ def tree(op, leaves):
 def test_joins_inside_of_a_join_are_one_join_in_one_step(op, flattening, count):
     leaves = [tensor(Var, f"x{at}", at + 1, 3) for at in range(count)]
     whole = tree(op, leaves)
-    found = [step.replacements[0][1] for step in flattening.rewrites(whole)]
+    found = [step.image for step in flattening.rewrites(whole)]
     assert op.Concat(*leaves, axis=-2) in found
     for new in found:
         assert_same_values(op, [whole], [new])
@@ -110,9 +110,9 @@ def test_joins_along_another_axis_stay_inside_and_without_the_rule_nothing_is_jo
     columns = op.Concat(*(tensor(Var, f"y{at}", 2, 1) for at in range(3)), axis=-1)
     leaves = [tensor(Var, f"x{at}", at + 1, 3) for at in range(4)]
     whole = op.Concat(tree(op, leaves), columns, axis=-2)
-    found = [step.replacements[0][1] for step in flattening.rewrites(whole)]
+    found = [step.image for step in flattening.rewrites(whole)]
     assert op.Concat(*leaves, columns, axis=-2) in found
-    assert not [step for step in rewriter.rewrites(whole) if len(step.replacements[0][1].children) > 3]
+    assert not [step for step in rewriter.rewrites(whole) if len(step.image.children) > 3]
 
 
 PRODUCTS = (
@@ -124,7 +124,7 @@ PRODUCTS = (
 def products(op, rewriter, *factors):
     """What a join of products is said as, where that is one product of two joins."""
     whole = op.Concat(*(op.Mul(*pair) for pair in factors), axis=-2)
-    found = [step.replacements[0][1] for step in rewriter.rewrites(whole)]
+    found = [step.image for step in rewriter.rewrites(whole)]
     for new in found:
         assert_same_values(op, [whole], [new])
     return {new for new in found if new.operator == "Mul"}

@@ -27,7 +27,7 @@ def conv(f, pads, *bias, strides=(1, 1), group=1):
 
 
 def images(rewriter, term):
-    return {step.replacements[0][1] for step in rewriter.rewrites(term)}
+    return {step.image for step in rewriter.rewrites(term)}
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_a_concatenation_of_all_parts_is_the_whole_and_of_shuffled_parts_is_not(
     split = op.Split(image("x", 7, 4), axis=-2, sizes=(1, 4, 2))
     ordered = op.Concat(*(op.item(split, part) for part in range(3)), axis=-2)
     op, steps = steps_of(UNSPLIT, ordered)
-    assert [step.replacements[0][1] for step in steps] == [image("x", 7, 4)]
+    assert [step.image for step in steps] == [image("x", 7, 4)]
     shuffled = op.Concat(*(op.item(split, part) for part in (0, 2, 1)), axis=-2)
     partial = op.Concat(op.item(split, 0), op.item(split, 1), axis=-2)
     assert steps_of(UNSPLIT, shuffled)[1] == []
@@ -181,7 +181,7 @@ def test_a_sum_of_two_products_becomes_one_and_back():
     op, steps = steps_of(SUM_OF_MATMULS, root)
     assert steps
     assert_equal(op, [root], steps)
-    joined = steps[0].replacements[0][1]
+    joined = steps[0].image
     op, back = steps_of(SUM_OF_MATMULS, joined)
     assert_equal(op, [joined], back)
 

@@ -46,7 +46,7 @@ def joined(model, rule, leaves):
     """The names of what each merge of a graph joins."""
     rewriter = Rewriter(model.builder, RuleSet((parse_rule(rule, model.builder),)), leaves=leaves)
     steps = rewriter.steps(postorder(model.graph.outputs))
-    found = (term for step in steps for term in postorder([step.replacements[0][1]]))
+    found = (term for step in steps for term in postorder([step.image]))
     return sorted(tuple(one.name for one in term.args) for term in found if getattr(term, "operator", "") == "Concat")
 
 

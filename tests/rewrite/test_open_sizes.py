@@ -26,7 +26,7 @@ def results(text, sizes):
     x, y = (Var(name, TensorType("float32", (2, width))) for name, width in (("x", 5), ("y", 3)))
     term = op.Slice(op.Concat(x, y, axis=-1), axis=-1, sizes=sizes)
     steps = Rewriter(op, RuleSet((parse_rule(text, op),))).rewrites(term)
-    return op, x, y, [step.replacements[0][1] for step in steps]
+    return op, x, y, [step.image for step in steps]
 
 
 @pytest.mark.parametrize("behind", [0, 1, 3])
@@ -63,9 +63,9 @@ def test_a_dilation_that_does_not_matter_is_one():
     scaled, plain = op.Mul(x, op.Reshape(y, shape=(4, 1, 1))), {"group": 4, "pads": (0, 0, 0, 0), "strides": (1, 1)}
     rewriter = Rewriter(op, RuleSet((parse_rule(rule, op),)))
     (step,) = rewriter.rewrites(scaled)
-    assert step.replacements[0][1] == op.Conv(x, y, **plain, dilations=(1, 1))
+    assert step.image == op.Conv(x, y, **plain, dilations=(1, 1))
     (back,) = rewriter.rewrites(op.Conv(x, y, **plain, dilations=(2, 1)))
-    assert back.replacements[0][1] == scaled
+    assert back.image == scaled
 
 
 @pytest.mark.parametrize(("columns", "half"), [(1, 1), (3, 2), (4, None), (7, 4)])
@@ -74,7 +74,7 @@ def test_a_multiple_that_a_number_was_taken_from_is_found_where_it_divides(colum
     rule = "Transpose(x; perm=(-1, -2)) = Reshape(x; shape=(2*a-1, m)) where x[m, 2*a-1]"
     x = Var("x", TensorType("float32", (1, columns)))
     steps = Rewriter(op, RuleSet((parse_rule(rule, op),))).rewrites(op.Transpose(x, perm=(-1, -2)))
-    found = [step.replacements[0][1] for step in steps]
+    found = [step.image for step in steps]
     assert found == ([] if half is None else [op.Reshape(x, shape=(2 * half - 1, 1))])
 
 

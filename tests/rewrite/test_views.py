@@ -44,9 +44,9 @@ def steps_of(steps):
 def test_steps_through_views_are_those_found_directly(op, compiled):
     rewriter, seen = Rewriter(op, compiled), 0
     terms = postorder(graphs(op))
-    for term in [*terms, *(step.replacements[0][1] for root in terms for step in rewriter.rewrites(root))]:
+    for term in [*terms, *(step.image for root in terms for step in rewriter.rewrites(root))]:
         direct = [*rewriter._single_steps(term, rewriter._seen), *rewriter._single_steps(term, rewriter._deep)]
-        direct = [step for step in direct if term not in postorder([step.replacements[0][1]])]
+        direct = [step for step in direct if term not in postorder([step.image])]
         assert steps_of(rewriter.rewrites(term)) == steps_of(direct), term
         seen += len(direct)
     assert seen > 50

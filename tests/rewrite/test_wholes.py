@@ -39,7 +39,7 @@ COLUMN = "MatMul(x, Transpose(y; perm=(-1, -2))) = ReduceSum(Mul(x, y); axes=(-1
 
 def rewritten(op, texts, root):
     rules = RuleSet(tuple(parse_rule(text, op) for text in texts))
-    return [step.replacements[0][1] for step in Rewriter(op, rules).rewrites(root)]
+    return [step.image for step in Rewriter(op, rules).rewrites(root)]
 
 
 def agree(op, old, new):

@@ -191,7 +191,7 @@ def test_weights_that_were_combined_before_are_not_folded_by_a_step_that_keeps_t
     once = "MatMul(Relu(Relu(x)), y) = MatMul(Relu(x), y) where x[*b, m, k], y[k, n]"
     rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (once, SCALE))))
     steps = rewriter.rewrites(op.MatMul(op.Relu(op.Relu(x)), weights))
-    (kept,) = (step for step in steps if step.replacements[0][1] is op.MatMul(op.Relu(x), weights))
+    (kept,) = (step for step in steps if step.image is op.MatMul(op.Relu(x), weights))
     (folding_step,) = rewriter.rewrites(op.Mul(op.MatMul(x, weights), tensor(Const, "t", 8)))
     assert rewriter.folded(kept) == []
     assert rewriter.folded(folding_step) == [op.Mul(weights, tensor(Const, "t", 8))]
@@ -205,7 +205,7 @@ def test_combined_weights_are_not_taken_apart_to_be_combined_otherwise(op):
     whole = op.MatMul(op.Relu(op.MatMul(x, op.Add(*parts))), parts[0])
     rewriter = Rewriter(op, RuleSet((parse_rule(doubled, op),)))
     steps = rewriter.rewrites(op.MatMul(x, op.Add(*parts)))
-    assert {step.replacements[0][1] for step in steps} <= set(images) and steps
+    assert {step.image for step in steps} <= set(images) and steps
     assert all(rewriter.folded(step) and rewriter.parts_weights(step) for step in steps)
     assert folding(op, whole, doubled, SPELL) == []
 
@@ -275,8 +275,7 @@ def test_of_what_the_same_rules_do_with_the_operands_of_a_sum_the_first_few_are_
 
     def most_alike():
         begun = (
-            (steps[0].replacements[0][0], *(id(step.rule) for step in steps))
-            for steps, _ in folding(op, whole, ASSOCIATE, JOIN)
+            (steps[0].root, *(id(step.rule) for step in steps)) for steps, _ in folding(op, whole, ASSOCIATE, JOIN)
         )
         return max(Counter(begun).values())
 

@@ -1,24 +1,15 @@
 """What has gained nowhere is not tried further on; places are tried in rounds that are spread over all of them."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from taso_opt.core.term import Var
+from taso_opt.rewrite.step import Step
 from taso_opt.search.trials import ENOUGH, FIRST_ROUND, Trials, rounds
 from terms import tensor
 
 
-@dataclass(frozen=True, eq=False)
-class Taken:
-    """A step as trials see it."""
-
-    rule: object
-    replacements: tuple
-
-
 def sequence(place, *rules):
-    return tuple(Taken(rule, ((tensor(Var, f"x{place}", 4), None),)) for rule in rules)
+    return tuple(Step(rule, ((tensor(Var, f"x{place}", 4), None),)) for rule in rules)
 
 
 def ids(*rules):
