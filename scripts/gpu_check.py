@@ -22,7 +22,7 @@ import onnx
 
 from networks import NETWORKS
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.cli.optimize import CUDA, read_options
+from taso_opt.cli.options import cuda_option
 from taso_opt.core.packages import installed_version
 from taso_opt.cost import CostTable
 from taso_opt.errors import TasoError, UnsupportedError
@@ -60,7 +60,7 @@ KEPT = ("result", "reason", *LATENCY, "max_rel_error", "warnings", "search", "se
 @click.argument("names", nargs=-1)
 @click.option("--output", type=click.Path(path_type=Path), default=Path("gpu_check.json"), show_default=True)
 @click.option("--minutes", default=7.5, show_default=True, help="For all of it.")
-@click.option("--cuda-option", "cuda_options", multiple=True, metavar="NAME=VALUE", callback=read_options, help=CUDA)
+@cuda_option
 @click.option("--one", hidden=True, help="Optimize this network here and print what came of it as JSON.")
 def main(names: Sequence[str], output: Path, minutes: float, cuda_options: Mapping[str, str], one: str | None) -> None:
     """Check the tool on the GPU of this machine and write FILE."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from taso_opt.cli.optimize import CUDA, DEVICE, DIM, RUNTIME, RUNTIMES, SEED, THREADS, parse_dims, read_options
+from taso_opt.cli.options import DIM, parse_dims, seed_option, where_it_runs
 from taso_opt.cli.output import echo_lines
 from taso_opt.cli.progress import stderr_progress
 
@@ -18,14 +18,11 @@ ROUNDS = "How often both are timed in turns."
 @click.command()
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
-@click.option("--cuda-option", "cuda_options", multiple=True, metavar="NAME=VALUE", callback=read_options, help=CUDA)
-@click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
-@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
+@where_it_runs
 @click.option("--rounds", type=click.IntRange(3, 1000), default=30, show_default=True, metavar="N", help=ROUNDS)
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=f"{DIM}.")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Sample inputs: an .npz file, or a folder.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=SEED)
+@seed_option
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
 def command(first: Path, second: Path, dims: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Run FIRST and SECOND on the same inputs: say whether the outputs agree and which model is faster.

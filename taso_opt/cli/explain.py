@@ -8,18 +8,7 @@ from typing import Any
 
 import click
 
-from taso_opt.cli.optimize import (
-    CUDA,
-    DEVICE,
-    DIM,
-    FP_CLASS,
-    FP_CLASSES,
-    RUNTIME,
-    RUNTIMES,
-    THREADS,
-    parse_dims,
-    read_options,
-)
+from taso_opt.cli.options import DIM, fp_class_option, parse_dims, where_it_runs
 from taso_opt.cli.output import echo_lines
 from taso_opt.cli.progress import stderr_progress
 from taso_opt.core.rule import FpClass
@@ -30,11 +19,8 @@ from taso_opt.core.rule import FpClass
 @click.option("--at", "node", required=True, metavar="NODE", help="The name of a node, or of a value that it gives.")
 @click.option("--all", "with_all", is_flag=True, help="Also every rule that expects other operators.")
 @click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
-@click.option("--cuda-option", "cuda_options", multiple=True, metavar="NAME=VALUE", callback=read_options, help=CUDA)
-@click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
-@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
-@click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
+@where_it_runs
+@fp_class_option
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N", help=f"{DIM}.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON document.")
 def command(

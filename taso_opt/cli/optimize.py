@@ -7,70 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from taso_opt.cli.options import DIM, fp_class_option, parse_sizes, seed_option, where_it_runs
 from taso_opt.cli.progress import stderr_progress
 from taso_opt.core.rule import FpClass
-from taso_opt.errors import MismatchError, UsageError
+from taso_opt.errors import MismatchError
 
 if TYPE_CHECKING:
     from taso_opt.report.record import Record
 
-DEVICE = "Where the model runs; auto: what `tasoopt doctor` names."
-CUDA = "An option of the CUDA provider that you run it with, such as enable_cuda_graph=1."
-RUNTIME = "What runs the model where it is used: costs and speed are measured there."
-THREADS = "Threads of the runtime; 0: its own choice."
-SEED = "Seed of the random inputs."
 BUDGET = "Time for the search [40; 15 more for each thousand operators beyond a thousand]."
 OBJECTIVE = "latency, flops, memory, launches or weights, or a mix such as latency=1,memory=0.1."
 MEMORY_LIMIT = "The most memory, as estimated, such as 64MB."
 SIZE_GROWTH = "The most bytes of weights to add, such as 10%."
 ALLOW_SLOWER = "Write what meets another objective even if it is slower."
 ALPHA = "How much worse than the best a graph may be and still be explored."
-FP_CLASS = "The loosest floating-point class of rules to use."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."
-DIM = "A number for a symbolic dim"
-FP_CLASSES = [name.value for name in FpClass]
-RUNTIMES = click.Choice(["onnxruntime", "openvino"])
-
-
-MOST_SIZES = 16
-LONGEST_NUMBER = 18
-"""Digits; Python refuses to read numbers of thousands of them, and no size has as many as twenty."""
-
-
-def parse_dims(values: tuple[str, ...]) -> dict[str, int]:
-    """Read `--dim NAME=N` options; UsageError for anything else than one positive whole number."""
-    dims = parse_sizes(values)
-    for name, sizes in dims.items():
-        if len(sizes) > 1:
-            raise UsageError(f"expected one size for dim {name!r}, found {len(sizes)}")
-    return {name: sizes[0] for name, sizes in dims.items()}
-
-
-def parse_sizes(values: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """Read `--dim NAME=N[,N..]` options; UsageError for anything else than positive whole numbers."""
-    dims: dict[str, tuple[int, ...]] = {}
-    for text in values:
-        name, separator, numbers = text.rpartition("=")
-        parts = numbers.split(",")
-        if not separator or not name or len(parts) > MOST_SIZES or not all(map(_is_size, parts)):
-            raise UsageError(f"expected --dim NAME=N with a positive whole number, found {text!r}")
-        if name in dims:
-            raise UsageError(f"expected one --dim for {name!r}, found two")
-        dims[name] = tuple(map(int, parts))
-    return dims
-
-
-def _is_size(text: str) -> bool:
-    return text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) > 0
-
-
-def read_options(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Options of a provider as `NAME=VALUE`; UsageError for anything else."""
-    found = [text.partition("=") for text in values]
-    for name, _, value in found:
-        if not name or not value:
-            raise UsageError(f"expected --cuda-option NAME=VALUE, found {name!r}")
-    return {name: value for name, _, value in found}
 
 
 def read_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
@@ -92,20 +43,17 @@ def read_percent(context: click.Context, option: click.Parameter, value: str | N
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it [MODEL with .opt.onnx].")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
 @click.option("--rules", type=click.Path(path_type=Path), help="A rule library [the one shipped].")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help=DEVICE)
-@click.option("--cuda-option", "cuda_options", multiple=True, metavar="NAME=VALUE", callback=read_options, help=CUDA)
-@click.option("--runtime", type=RUNTIMES, default="onnxruntime", show_default=True, help=RUNTIME)
-@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N", help=THREADS)
+@where_it_runs
 @click.option("--budget", type=click.FloatRange(0.1), metavar="SECONDS", help=BUDGET)
 @click.option("--alpha", type=click.FloatRange(1.0, 10.0), default=1.05, show_default=True, metavar="A", help=ALPHA)
 @click.option("--objective", default="latency", show_default=True, help=OBJECTIVE)
 @click.option("--memory-limit", metavar="SIZE", callback=read_size, help=MEMORY_LIMIT)
 @click.option("--max-size-growth", metavar="PERCENT", callback=read_percent, help=SIZE_GROWTH)
 @click.option("--allow-slower", is_flag=True, help=ALLOW_SLOWER)
-@click.option("--fp-class", type=click.Choice(FP_CLASSES), default="E3", show_default=True, help=FP_CLASS)
+@fp_class_option
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N[,N..]", help=f"{DIM}; further ones to compare at.")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Your own sample inputs: an .npz file, or a folder.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=SEED)
+@seed_option
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help=REPORT)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and write no model.")
