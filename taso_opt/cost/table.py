@@ -49,11 +49,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class Cut:
-    """Where time has cut a search: how often its clock was asked, to which of these it said yes, from 1, and when."""
+    """Where time has cut a search: how often its clock was asked, and to which of these it said yes, from 1."""
 
     asked: int
     past: tuple[int, ...]
-    made_at: str = ""
 
 
 def cache_folder() -> Path:
@@ -119,9 +118,9 @@ class CostTable:
 
     def cut(self, device: str, search: str) -> Cut | None:
         """Where time has cut a search on a device; None for one that it has not cut there."""
-        query = "SELECT asked, past, made_at FROM cuts WHERE device = ? AND search = ?"
+        query = "SELECT asked, past FROM cuts WHERE device = ? AND search = ?"
         row = self._connection.execute(query, (device, search)).fetchone()
-        return None if row is None else Cut(row[0], tuple(map(int, row[1].split())), row[2])
+        return None if row is None else Cut(row[0], tuple(map(int, row[1].split())))
 
     def remember_cut(self, device: str, search: str, cut: Cut) -> None:
         """Remember where time has cut a search, in place of where it did before."""
