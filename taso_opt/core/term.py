@@ -145,6 +145,11 @@ def attributes_of(values: Mapping[str, Attribute]) -> Attributes:
     return tuple(sorted(values.items()))
 
 
+def attribute_text(value: object) -> str:
+    """The value of an attribute, or of a part of one, as people read it."""
+    return f"({', '.join(map(attribute_text, value))})" if isinstance(value, tuple) else str(value)
+
+
 def with_children(term: Term, new: tuple[Term, ...]) -> Term:
     """The same node over other children."""
     if isinstance(term, Apply):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from taso_opt.core.term import Apply, Attribute, Item, Term, postorder
+from taso_opt.core.term import Apply, Item, Term, attribute_text, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.report.evidence import Drawing, DrawnNode
 from taso_opt.spec.builder import OPAQUE
@@ -106,9 +106,5 @@ def _operator(term: Apply) -> str:
 def _attributes(term: Apply) -> str:
     if term.operator == OPAQUE:
         return ""
-    text = ", ".join(f"{name}={_spelled(value)}" for name, value in term.attributes)
+    text = ", ".join(f"{name}={attribute_text(value)}" for name, value in term.attributes)
     return text if len(text) <= LONGEST_DETAIL else text[: LONGEST_DETAIL - 1] + "…"
-
-
-def _spelled(value: Attribute) -> str:
-    return f"({', '.join(map(_spelled, value))})" if isinstance(value, tuple) else str(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from taso_opt.core.condition import ANY
 from taso_opt.core.dims import symbols_in
-from taso_opt.core.term import Apply, Const, Item, Term
+from taso_opt.core.term import Apply, Const, Item, Term, attribute_text
 from taso_opt.core.types import FLOATS
 from taso_opt.rewrite.match import EMPTY, Binding, Matcher, term_key
 from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Literal, Output, Part, Pattern, Variable
@@ -186,12 +186,8 @@ def _sizes(pattern: Variable, binding: Binding, element: int) -> str:
         for spelled in (name, f"{name}@{element}"):
             if spelled in binding:
                 bound[name] = binding[spelled]
-    return f" with {', '.join(f'{name} = {_spelled(value)}' for name, value in bound.items())}" if bound else ""
+    return f" with {', '.join(f'{name} = {attribute_text(value)}' for name, value in bound.items())}" if bound else ""
 
 
 def _text(attributes: Sequence[tuple[str, object]]) -> str:
-    return ", ".join(f"{name} = {_spelled(value)}" for name, value in attributes) or "no attributes"
-
-
-def _spelled(value: object) -> str:
-    return f"({', '.join(map(_spelled, value))})" if isinstance(value, tuple) else str(value)
+    return ", ".join(f"{name} = {attribute_text(value)}" for name, value in attributes) or "no attributes"

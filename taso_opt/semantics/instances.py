@@ -131,7 +131,7 @@ def instantiate_attribute(value: Attribute, assignment: Assignment) -> Attribute
             else:
                 spliced.append(instantiate_attribute(part, assignment))
         return tuple(spliced)
-    return _number(value, assignment) if isinstance(value, Size) else value
+    return substituted(value, assignment) if isinstance(value, Size) else value
 
 
 def _shape(shape: tuple[Dim, ...], assignment: Assignment) -> tuple[Dim, ...]:
@@ -140,7 +140,9 @@ def _shape(shape: tuple[Dim, ...], assignment: Assignment) -> tuple[Dim, ...]:
     return tuple(dim for dim in spliced if isinstance(dim, int | Size))
 
 
-def _number(dim: Size, assignment: Assignment) -> Dim:
+def substituted(dim: Size, assignment: Assignment) -> Dim:
+    """A size with its symbols replaced; stars stand for several sizes, and stay."""
+
     def replacement(name: str) -> Dim | None:
         value = assignment.get(name)
         return None if isinstance(value, tuple) else value

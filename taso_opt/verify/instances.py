@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from taso_opt.core.dims import Dim, Size, divide, product, substitute, symbols_in, total
+from taso_opt.core.dims import Dim, Size, divide, product, symbols_in, total
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.errors import TypeMismatch
-from taso_opt.semantics.instances import instantiate_attribute
+from taso_opt.semantics.instances import instantiate_attribute, substituted
 from taso_opt.spec.builder import Builder
 
 Sizes = dict[str, "Dim | tuple[Dim, ...]"]
@@ -151,21 +151,13 @@ def _solve_one(stated: Attribute, found: Attribute, sizes: Sizes) -> bool:
             return False
         sizes[open_symbols[0]] = value
     elif len(open_symbols) == 1 and ((open_symbols[0],), 1) in stated.terms:  # what is left of a sum
-        left = total((found, _substituted(stated, {**sizes, open_symbols[0]: 0}) * -1))
+        left = total((found, substituted(stated, {**sizes, open_symbols[0]: 0}) * -1))
         if isinstance(left, int) and left < 0:
             return False
         sizes[open_symbols[0]] = left
     elif open_symbols:
         return False
-    return _substituted(stated, sizes) == found
-
-
-def _substituted(dim: Size, sizes: Sizes) -> Dim:
-    def value(name: str) -> Dim | None:
-        found = sizes.get(name)
-        return None if isinstance(found, tuple) else found
-
-    return substitute(dim, value)
+    return substituted(stated, sizes) == found
 
 
 def _instance(builder: Builder, root: Term, terms: dict[Var, Term], sizes: Sizes) -> Term:

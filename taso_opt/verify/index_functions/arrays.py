@@ -40,7 +40,7 @@ from taso_opt.verify.index_functions.iterations import iterated
 from taso_opt.verify.index_functions.layout import Layout, between, crossed, cut_by_terms, joined, merged, places, plain
 from taso_opt.verify.index_functions.reshaping import groups, source_place
 from taso_opt.verify.index_functions.tables import table_of
-from taso_opt.verify.index_functions.tensors import Place, Tensor, common, elementwise, reduced, repeated
+from taso_opt.verify.index_functions.tensors import Place, Tensor, common, elementwise, reduced, repeated, within
 
 MAX_ACCESSES = 5_000
 """Elements of variables that one proof may read; axioms read a dozen, and only a hostile rule reads thousands."""
@@ -69,8 +69,7 @@ class IndexArrays:
             self._accesses += 1
             if self._accesses > MAX_ACCESSES:
                 raise TypeMismatch(f"expected elements that read at most {MAX_ACCESSES} others, found more")
-            where = tuple(0 if n == 1 else i for i, n in zip(place, sizes, strict=True))
-            return lone(Access(name, where, sign))
+            return lone(Access(name, within(sizes, place), sign))
 
         return Tensor(sizes, tuple(map(plain, sizes)), element)
 

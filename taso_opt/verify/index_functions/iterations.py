@@ -16,7 +16,7 @@ from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import Access, Element, lone
 from taso_opt.verify.index_functions.elements import at as renamed
 from taso_opt.verify.index_functions.layout import MAX_COPIES, length, places, plain
-from taso_opt.verify.index_functions.tensors import Place, Tensor
+from taso_opt.verify.index_functions.tensors import Place, Tensor, within
 
 if TYPE_CHECKING:
     from taso_opt.verify.index_functions.arrays import IndexArrays
@@ -63,7 +63,7 @@ def _states(name: str, count: Dim, state: Tensor) -> Tensor:
     shape = (count, *state.shape)
 
     def element(place: Place) -> Element:
-        return lone(Access(name, tuple(0 if n == 1 else i for i, n in zip(place, shape, strict=True))))
+        return lone(Access(name, within(shape, place)))
 
     return Tensor(shape, (plain(count), *state.layouts), element)
 

@@ -51,8 +51,12 @@ def common(size: Dim, layout: Layout, other: Dim, other_layout: Layout) -> tuple
 
 def repeated(tensor: Tensor, place: Place) -> Place:
     """Where a broadcast tensor is read."""
-    tail = place[len(place) - len(tensor.shape) :]
-    return [0 if size == 1 else index for size, index in zip(tensor.shape, tail, strict=True)]
+    return within(tensor.shape, place[len(place) - len(tensor.shape) :])
+
+
+def within(shape: Sequence[Dim], place: Place) -> tuple[Dim, ...]:
+    """A place by the only index that there is along axes of one element."""
+    return tuple(0 if size == 1 else index for size, index in zip(shape, place, strict=True))
 
 
 def reduced(x: Tensor, axes: Sequence[int], total: Callable[[Callable[[Place], Element]], Element]) -> Tensor:
