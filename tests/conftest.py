@@ -31,6 +31,12 @@ def _no_settings_of_the_user():
         yield
 
 
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """What a test measures is its own."""
+    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def library():
     return load_specs()

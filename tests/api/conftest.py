@@ -19,8 +19,8 @@ TANH_GELU = """<ir_version: 8, opset_import: ["" : 20]> g (float[256,512] x) => 
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
+def _own_cache(own_cache):
+    pass
 
 
 @pytest.fixture

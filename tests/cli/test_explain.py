@@ -15,10 +15,7 @@ from taso_opt.onnx_io import read_model
 from taso_opt.rewrite.step import Step
 from taso_opt.spec import load_specs
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture

@@ -11,14 +11,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from taso_opt.cli import main
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 FROM_MEANINGS = ("index functions", "reals")
 """How the names end of what proves rules from the meanings of their operators, without axioms."""
 GENERATOR = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
 
 
 def weight(name, *shape):

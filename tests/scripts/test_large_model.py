@@ -8,12 +8,9 @@ from large_model import large_model, long_model, measure
 from taso_opt.onnx_io import read_model
 from taso_opt.spec import load_specs
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 MB = 1 << 20
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path / "cache"))
 
 
 def test_weights_in_other_files_take_no_memory_when_nothing_is_rewritten(tmp_path):

@@ -15,9 +15,9 @@ import numpy as np
 import z3
 
 from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.reals import REAL, mapped
 from taso_opt.spec.operator import Array, ScalarFunction
 
-REAL = z3.RealSort()
 LOWEST = z3.Real("lowest")
 
 
@@ -39,7 +39,7 @@ class SymbolicArrays(FloatArrays):
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:
         """Multiply by rational constants."""
-        numbers = _map(lambda factor: z3.Q(factor.numerator, factor.denominator), np.asarray(factors, dtype=object))
+        numbers = mapped(lambda factor: z3.Q(factor.numerator, factor.denominator), np.asarray(factors, dtype=object))
         result: Array = x * numbers
         return result
 
@@ -53,7 +53,7 @@ class SymbolicArrays(FloatArrays):
                 return term
             return term if function.idempotent and term.decl().eq(symbol) else symbol(term)
 
-        return _map(image, x)
+        return mapped(image, x)
 
     def _einsum(self, subscripts: str, x: Array, y: Array) -> Array:
         result: Array = np.einsum(subscripts, x, y)
@@ -82,10 +82,3 @@ def equal(u: Array, v: Array) -> bool:
 
 def _is_zero(difference: Any) -> bool:
     return bool(normal(difference).eq(z3.RealVal(0)))
-
-
-def _map(image: Any, x: Array) -> Array:
-    result = np.empty(x.shape, dtype=object)
-    for place in np.ndindex(*x.shape):
-        result[place] = image(x[place])
-    return result
