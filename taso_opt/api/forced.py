@@ -21,15 +21,13 @@ class Forced:
     rules: tuple[str, ...]
 
 
-def force_rewriting(
-    path: Path, output: Path, *, seed: int = 0, steps: int = 8, shrink: bool = False, fp_class: FpClass = FpClass.E3
-) -> Forced:
+def force_rewriting(path: Path, output: Path, *, seed: int = 0, steps: int = 8, shrink: bool = False) -> Forced:
     """Apply up to `steps` random steps of the shipped rules to a model and write the result, measured or not.
 
     Everything but the choice is what `optimize` does: reading, matching, preconditions, writing, saving. Raises as it.
     """
     model = read_model(path, load_specs())
-    rewriter = Rewriter.of_model(model, usable_rules(None, fp_class))
+    rewriter = Rewriter.of_model(model, usable_rules(None, FpClass.E3))
     walk = wander(model.builder, rewriter, model.graph.outputs, spellable(model), seed=seed, steps=steps, shrink=shrink)
     result = write_model(model, Graph(model.graph.inputs, walk.outputs))
     save_atomically(result, output, original=path, source=model.proto)

@@ -21,7 +21,7 @@ from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.excerpt import Excerpt
 from taso_opt.onnx_io.fidelity import check_fidelity, signature
 from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
-from taso_opt.onnx_io.load import load_model, validate_input
+from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.nodes import folded_terms
@@ -109,7 +109,6 @@ __all__ = [
     "spellable",
     "standalone_model",
     "store_model",
-    "validate_input",
     "weight_bytes",
     "what_goes_in",
     "with_inner_models",

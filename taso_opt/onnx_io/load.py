@@ -23,11 +23,6 @@ from taso_opt.onnx_io.wire import LARGEST_MESSAGE
 LONGEST_REASON = 300
 
 
-def validate_input(path: Path | str) -> None:
-    """Check that a file is a valid ONNX model with all its data; InvalidInputError says in one sentence what is not."""
-    load_model(Path(path))
-
-
 def load_model(path: Path, whole: bool = False) -> ModelProto:
     """The model in a file, checked, without its external data; InvalidInputError when it is none.
 

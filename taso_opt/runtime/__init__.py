@@ -13,7 +13,7 @@ from taso_opt.runtime.accuracy import (
 )
 from taso_opt.runtime.client import RuntimeProcess
 from taso_opt.runtime.gpu import gpus
-from taso_opt.runtime.inputs import InputSpec, bind_shapes, random_inputs
+from taso_opt.runtime.inputs import InputSpec, random_inputs
 from taso_opt.runtime.installed import (
     InstalledRuntime,
     installed_runtime,
@@ -75,7 +75,6 @@ __all__ = [
     "RuntimeProcess",
     "Timing",
     "base_tolerance",
-    "bind_shapes",
     "compare_latency",
     "compare_outputs",
     "describe",

@@ -11,7 +11,7 @@ import numpy as np
 
 from taso_opt.core.printable import cut_short
 from taso_opt.errors import RuntimeFailure, TasoError
-from taso_opt.runtime.inputs import MOST_ELEMENTS, Array, bind_shapes, random_inputs
+from taso_opt.runtime.inputs import MOST_ELEMENTS, Array, random_inputs, with_sizes
 from taso_opt.runtime.requests import Model, name_of
 from taso_opt.runtime.results import ModelDescription
 from taso_opt.runtime.settings import OPENVINO, TITLES, RunSettings
@@ -87,7 +87,7 @@ def inputs_for(
     """The given inputs, or seeded random ones for those that a model has, with every free dim set to 1."""
     if inputs is not None:
         return {name: np.asarray(value) for name, value in inputs.items()}
-    return random_inputs(bind_shapes(description.inputs, {}), settings.seed, different)
+    return random_inputs(with_sizes(description.inputs), settings.seed, different)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Seeded random inputs for a model, from the names, types and shapes of its inputs."""
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taso_opt.errors import UnsupportedError, UsageError
+from taso_opt.errors import UnsupportedError
 
 Array = NDArray[Any]
 Dim = int | str | None
@@ -43,25 +43,13 @@ def add_array(digest: Any, array: Array) -> None:
     digest.update(str(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
 
 
-def bind_shapes(specs: Sequence[InputSpec], dims: Mapping[str, int], default: int = 1) -> tuple[InputSpec, ...]:
-    """The specs with every symbol replaced by its value in `dims`, and every other unknown dim by `default`.
+def with_sizes(specs: Iterable[InputSpec]) -> tuple[InputSpec, ...]:
+    """The specs with 1 for every dim that is free."""
 
-    Raises UsageError for a name in `dims` that no spec mentions and for a negative value.
-    """
-    symbols = {dim for spec in specs for dim in spec.shape if isinstance(dim, str)}
-    for name, value in dims.items():
-        if name not in symbols:
-            known = ", ".join(sorted(symbols)) or "none"
-            raise UsageError(f"expected the name of a symbolic dim of the inputs ({known}), found {name!r}")
-        if value < 0:
-            raise UsageError(f"expected a size of 0 or more for dim {name!r}, found {value}")
+    def size(dim: Dim) -> int:
+        return dim if isinstance(dim, int) and dim >= 0 else 1
 
-    def bound(dim: Dim) -> int:
-        if isinstance(dim, int) and dim >= 0:
-            return dim
-        return dims.get(dim, default) if isinstance(dim, str) else default
-
-    return tuple(replace(spec, shape=tuple(bound(dim) for dim in spec.shape)) for spec in specs)
+    return tuple(replace(spec, shape=tuple(map(size, spec.shape))) for spec in specs)
 
 
 def random_inputs(specs: Iterable[InputSpec], seed: int, different: int = MOST_ELEMENTS) -> dict[str, Array]:
@@ -70,7 +58,7 @@ def random_inputs(specs: Iterable[InputSpec], seed: int, different: int = MOST_E
     An array depends on its name, type, shape and the seed alone, not on the other inputs. Floats of which only so many
     are `different` come from one list, each array from a place of its own and over again from its beginning, which
     takes a fraction of the time. Shapes must be concrete
-    (see bind_shapes); raises UnsupportedError for a type that NumPy cannot hold, for a dim that is not bound and for
+    (see with_sizes); raises UnsupportedError for a type that NumPy cannot hold, for a dim that is not bound and for
     more than MOST_ELEMENTS numbers in all.
     """
     specs = list(specs)

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taso_opt.errors import UnsupportedError, UsageError
-from taso_opt.runtime import InputSpec, bind_shapes, random_inputs
+from taso_opt.errors import UnsupportedError
+from taso_opt.runtime import InputSpec, random_inputs
+from taso_opt.runtime.inputs import with_sizes
 
 
 def test_inputs_depend_on_name_and_seed_alone():
@@ -70,19 +71,9 @@ def test_scalars_and_empty_tensors_are_drawn(dtype, shape):
     assert (x.shape, x.dtype) == (shape, np.dtype(dtype))
 
 
-def test_symbols_take_their_value_and_other_free_dims_the_default():
-    specs = [InputSpec("x", "float32", ("batch", None, 3, "length")), InputSpec("y", "int64", ())]
-    bound = bind_shapes(specs, {"batch": 8})
-    assert [spec.shape for spec in bound] == [(8, 1, 3, 1), ()]
-    assert bind_shapes(specs, {"batch": 0, "length": 5}, default=2)[0].shape == (0, 2, 3, 5)
-
-
-def test_a_symbol_that_no_input_has_is_a_usage_error():
-    specs = [InputSpec("x", "float32", ("batch", 3))]
-    with pytest.raises(UsageError, match=r"symbolic dim of the inputs \(batch\), found 'bacth'"):
-        bind_shapes(specs, {"bacth": 2})
-    with pytest.raises(UsageError, match="size of 0 or more for dim 'batch', found -1"):
-        bind_shapes(specs, {"batch": -1})
+def test_free_dims_are_one():
+    specs = [InputSpec(f"x{at}", "float32", shape) for at, shape in enumerate([("batch", None, 3, -1), (0,), ()])]
+    assert [spec.shape for spec in with_sizes(specs)] == [(1, 1, 3, 1), (0,), ()]
 
 
 def test_a_type_that_cannot_be_drawn_is_named():
