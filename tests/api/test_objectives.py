@@ -17,6 +17,8 @@ from taso_opt.cost import CostTable
 from taso_opt.errors import UsageError
 from taso_opt.search import finals
 
+pytestmark = pytest.mark.usefixtures("short_finals")  # the winners are ahead by far
+
 CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
 chain (float[64,512] x) => (float[64,16] y) { h = MatMul(x, a)  y = MatMul(h, b) }"""
 LOW_RANK = CHAIN.replace("512] x) => (float[64,16]", "256] x) => (float[64,256]")
