@@ -120,8 +120,11 @@ def _check_place(out: Path, original: Path, force: bool) -> None:
         raise UsageError(f"expected an output other than the input, found {out} for both")
     if os.path.lexists(out) and not force:
         raise UsageError(f"expected no file at {out}, found one (--force replaces it)")
-    if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"expected a folder that can be written, found {out.parent}")
+    try:
+        with scratch_file(out.parent):
+            pass  # permissions do not tell of every folder whether a file can be made in it
+    except OSError as error:
+        raise UsageError(f"expected a folder that can be written, found {out.parent}") from error
 
 
 def check_data(out: Path, proto: ModelProto, original: Path, force: bool) -> None:

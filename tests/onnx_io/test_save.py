@@ -113,7 +113,11 @@ def test_a_place_that_cannot_be_written_is_refused_in_one_sentence(save, tmp_pat
         check_output(tmp_path / "nowhere" / "out.onnx", path, force=False)
     with pytest.raises(UsageError, match="expected a file to write, found a folder"):
         check_output(tmp_path, path, force=True)
-    monkeypatch.setattr("taso_opt.onnx_io.save.os.access", lambda *_: False)
+
+    def read_only(folder):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("taso_opt.onnx_io.save.scratch_file", read_only)
     with pytest.raises(UsageError, match="expected a folder that can be written, found"):
         check_output(tmp_path / "out.onnx", path, force=False)
 
