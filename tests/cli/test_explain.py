@@ -15,7 +15,7 @@ from taso_opt.onnx_io import read_model
 from taso_opt.rewrite.step import Step
 from taso_opt.spec import load_specs
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("shared_costs")
 
 
 @pytest.fixture

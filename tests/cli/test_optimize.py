@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from taso_opt.cli import main
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("shared_costs")
 
 FROM_MEANINGS = ("index functions", "reals")
 """How the names end of what proves rules from the meanings of their operators, without axioms."""
