@@ -17,6 +17,7 @@ from taso_opt.api.inner import with_rewritten_bodies
 from taso_opt.api.job import Job
 from taso_opt.api.misjudged import MISLED, misleading_operator
 from taso_opt.api.question import search_question
+from taso_opt.api.replaced_calls import with_replaced_calls
 from taso_opt.api.respelling import with_respelled_nodes
 from taso_opt.api.session import (
     BY_PARTS,
@@ -113,8 +114,8 @@ def optimize_file(
         if not hindrance:
             kind = telling_kind(runtime, read, samples, run)
             job = replace(job, kind=kind, remarks=remark(kind))
-        job = with_rewritten_bodies(with_respelled_nodes(with_tidied_model(job)), _faster)
-        record = _optimized(job)
+        job = with_respelled_nodes(with_replaced_calls(with_tidied_model(job)))
+        record = _optimized(with_rewritten_bodies(job, _faster))
     return replace(record, seconds=time.monotonic() - started)
 
 

@@ -20,9 +20,9 @@ from taso_opt.onnx_io import (
     ModelProto,
     computes_in_singles,
     deciding_values,
+    keeps_signature,
     save_atomically,
     seeded,
-    signature,
 )
 from taso_opt.runtime import run_feeds
 from taso_opt.search.agreement import Feed, agreement
@@ -38,7 +38,7 @@ def standing_in(job: Job, proto: ModelProto) -> Model | None:
     They are compared on the inputs of the check, with the values that decide between bodies, at sizes near those and at
     size 1, wherever the original runs there. Raises UncheckableError where they cannot be compared.
     """
-    if signature(proto) != signature(job.source.proto):
+    if not keeps_signature(job.source.proto, proto):
         return None
     with scratch_folder() as folder:
         file = _saved(job, proto, folder / "other.onnx")

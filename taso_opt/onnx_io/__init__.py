@@ -19,9 +19,10 @@ from taso_opt.onnx_io.copies import chain, repeat
 from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
 from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.excerpt import Excerpt
-from taso_opt.onnx_io.fidelity import check_fidelity, signature
+from taso_opt.onnx_io.fidelity import check_fidelity, keeps_signature, signature
 from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
 from taso_opt.onnx_io.load import load_model
+from taso_opt.onnx_io.local_functions import without_calls
 from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
 from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
 from taso_opt.onnx_io.nodes import folded_terms
@@ -83,6 +84,7 @@ __all__ = [
     "holds_its_data",
     "in_written_order",
     "inlined",
+    "keeps_signature",
     "inner_models",
     "load_model",
     "loop_models",
@@ -113,5 +115,6 @@ __all__ = [
     "what_goes_in",
     "with_inner_models",
     "with_loop_models",
+    "without_calls",
     "write_model",
 ]

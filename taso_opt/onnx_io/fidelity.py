@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from onnx import ModelProto
 
@@ -43,6 +43,12 @@ def signature(proto: ModelProto) -> Signature:
         graph_name=graph.name,
         training=tuple(part.SerializeToString(deterministic=True) for part in proto.training_info),
     )
+
+
+def keeps_signature(original: ModelProto, result: ModelProto) -> bool:
+    """Whether a model has the signature of the original; functions may be missing, which nothing calls then."""
+    before, after = signature(original), signature(result)
+    return replace(before, functions=()) == replace(after, functions=()) and {*after.functions} <= {*before.functions}
 
 
 def check_fidelity(original: ModelProto, result: ModelProto) -> None:
