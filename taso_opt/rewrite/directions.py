@@ -13,13 +13,21 @@ from taso_opt.rewrite.parts import paired
 from taso_opt.rewrite.wholes import MOVEMENTS, with_wholes
 from taso_opt.spec.builder import Builder, bind_attribute
 
+FRACTION = 2
+"""How many numbers say an exponent: one over another."""
+
 COMPOSED = frozenset({"Split", *MOVEMENTS})
 """Others are made only of rules with one of these in their source."""
 
 
 def useful(rule: Rule, builder: Builder) -> Rule | None:
-    """The rule in this direction with no size open; None where its source does not tell its target or stays in it."""
-    return _closed(rule, builder) if rule.tells_target and not _only_adds(rule, builder) else None
+    """The rule in this direction with no size open; None where a search has no use for it.
+
+    That is so where its source does not tell its target or stays in it, and where it makes a root of a difference.
+    """
+    if not rule.tells_target or _only_adds(rule, builder) or _makes_a_root_of_a_difference(rule):
+        return None
+    return _closed(rule, builder)
 
 
 def composable(rules: Sequence[Rule]) -> list[Rule]:
@@ -52,6 +60,37 @@ def _closed(rule: Rule, builder: Builder) -> Rule:
         else:
             closed[term] = builder.rebuild(term, new)
     return replace(rule, target=tuple(closed[root] for root in rule.target))
+
+
+def _makes_a_root_of_a_difference(rule: Rule) -> bool:
+    """Whether a target takes a root of a difference and the source takes none.
+
+    Rounding may leave such a difference far off, or below 0, as the mean of squares less the square of the mean where
+    all numbers are nearly equal: what gave zeros gives NaN then. The other way round nothing is lost.
+    """
+    return _has_a_root_of_a_difference(rule.target) and not _has_a_root_of_a_difference(rule.source)
+
+
+def _has_a_root_of_a_difference(roots: Sequence[Term]) -> bool:
+    return any(
+        isinstance(term, Apply) and _is_root(term) and any(map(_is_difference, _summands(term.args[0])))
+        for term in postorder(roots)
+    )
+
+
+def _is_root(term: Apply) -> bool:
+    if term.operator == "Sqrt":
+        return True
+    exponent = term.attribute("exponent") if term.operator == "Pow" else ()
+    return isinstance(exponent, tuple) and len(exponent) == FRACTION and exponent[1] != 1
+
+
+def _summands(term: Term) -> Sequence[Term]:
+    return term.children if isinstance(term, Apply) and term.operator == "Add" else (term,)
+
+
+def _is_difference(term: Term) -> bool:
+    return isinstance(term, Apply) and term.operator == "Sub"
 
 
 def _only_adds(rule: Rule, builder: Builder) -> bool:
