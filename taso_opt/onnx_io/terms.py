@@ -29,6 +29,7 @@ from taso_opt.spec.operator import Array, OnnxNode
 OLDEST_OPSET = 7
 """Before this opset element-wise operators broadcast in another way, and Dropout could train; all nodes are opaque."""
 
+CASTS = ("Cast", "CastLike")
 MISFITS = (TasoError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError)
 """What a spelling may raise on a node it was not made for."""
 
@@ -184,8 +185,8 @@ class _Reader:
         return plain and self._opset >= OLDEST_OPSET and not bodies(node)
 
     def _alias(self, node: NodeProto) -> Term | None:
-        """The operand itself where a node passes it on: Identity, Dropout outside training, Cast to the type it has."""
-        if node.op_type == "Identity" or (node.op_type == "Cast" and self._keeps_type(node)):
+        """The operand itself where a node passes it on: Identity, Dropout outside training, a cast to its own type."""
+        if node.op_type == "Identity" or (node.op_type in CASTS and self._keeps_type(node)):
             return self.result.values[node.input[0]]
         if node.op_type != "Dropout" or self._uses_mask(node):
             return None
@@ -198,7 +199,9 @@ class _Reader:
 
     def _keeps_type(self, node: NodeProto) -> bool:
         """Whether a cast gives the element type that its operand has anyway, as exporters write it to be sure."""
-        known = self._builder.type(self.result.values[node.input[0]]).dtype
+        known, *like = (self._builder.type(self.result.values[name]).dtype for name in node.input)
+        if like:
+            return known != UNKNOWN and like == [known]
         return known != UNKNOWN and any(one.name == "to" and element_name(one.i) == known for one in node.attribute)
 
     def _uses_mask(self, node: NodeProto) -> bool:

@@ -232,10 +232,10 @@ def test_a_cast_to_the_type_that_is_there_disappears(read):
     x, h = read(
         HEAD
         + """g (float[2] x, float16[2] h) => (float[2] a, float[2] b)
-        { c = Cast <to = 1> (x)  a = Relu(c)  b = Cast <to = 1> (h) }"""
+        { c = Cast <to = 1> (x)  d = CastLike(c, x)  a = Relu(d)  e = CastLike(h, x)  b = Cast <to = 1> (e) }"""
     ).graph.outputs
     assert (x.operator, x.args[0].name) == ("Relu", "x")
-    assert h.operator == OPAQUE
+    assert h.operator == OPAQUE and [operand.name for operand in h.args] == ["h", "x"]
 
 
 def test_equal_small_constants_are_one_term(read):
