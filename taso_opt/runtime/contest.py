@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taso_opt.errors import TasoError
-from taso_opt.runtime.engine import Run, ready_run, refusals
+from taso_opt.runtime.engine import Run, bound_run, refusals
 from taso_opt.runtime.estimate import corrected_ratio, paired_ratio, timing_of
 from taso_opt.runtime.requests import CompareLatency, Model
 from taso_opt.runtime.results import Contestant, Failed, Latency, LatencyComparison
 from taso_opt.runtime.sampling import (
     Sample,
-    calibrate,
     clock_of,
+    first_calibration,
     no_garbage_collection,
     repeats_for,
     take_sample,
@@ -106,9 +106,9 @@ def _create(
             continue
         model = contest.models[number]
         try:
-            run = ready_run(model, request.feeds or (None,), settings, request.optimization)
+            run = bound_run(model, request.feeds or (None,), settings, request.optimization)
             with refusals("run", model, settings.runtime):
-                run_s[number] = calibrate(run, clock_of(settings))
+                run_s[number] = first_calibration(run, clock_of(settings), settings.on_gpu)
         except TasoError as error:
             _fail(contest, number, error)
         else:

@@ -63,7 +63,22 @@ def ready_run(
     different: int = MOST_ELEMENTS,
     weights: Weights = NO_WEIGHTS,
 ) -> Run:
-    """A call that runs the model, with weights beside it, on the next of the feeds in turn, already run on the first.
+    """As bound_run, already run on the first of the feeds."""
+    run = bound_run(model, feeds, settings, optimization, different, weights)
+    with refusals("run", model, settings.runtime):
+        run()
+    return run
+
+
+def bound_run(
+    model: Model,
+    feeds: Sequence[Mapping[str, Array] | None],
+    settings: RunSettings,
+    optimization: str,
+    different: int = MOST_ELEMENTS,
+    weights: Weights = NO_WEIGHTS,
+) -> Run:
+    """A call that runs the model, with weights beside it, on the next of the feeds in turn.
 
     In place of None stand seeded random inputs of so many `different` numbers, free dims set to 1. Raises as
     `create_session` does.
@@ -74,7 +89,6 @@ def ready_run(
     inputs = [inputs_for(description, feed, settings, different) for feed in feeds]
     with refusals("run", model, settings.runtime):
         runs = runtime.bound_runs(session, inputs, settings)
-        runs[0]()
     if len(runs) == 1:
         return runs[0]
     turns = cycle(runs)

@@ -19,6 +19,9 @@ from taso_opt.runtime.settings import ONNXRUNTIME, RunSettings
 MOST_REPEATS = 100_000
 LONG_ENOUGH_S = 1e-4
 CERTAINLY_LONG_S = 5e-3
+TELLING_S = 0.05
+"""Of which new pages of memory, and weights that are read for the first time, are a small part."""
+
 WARMING_SHARE = 8
 """Untimed runs for each timed one: far caches take several runs to fill again."""
 
@@ -70,6 +73,12 @@ def calibrate(run: Run, clock: Clock) -> float:
         if seconds * repeats >= LONG_ENOUGH_S or repeats >= MOST_REPEATS:
             return max(seconds, 1e-9)
         repeats *= 2
+
+
+def first_calibration(run: Run, clock: Clock, on_gpu: bool) -> float:
+    """The same of what has not run yet. Where the first run is long, it tells; on a GPU it also compiles."""
+    first_s = _burst(run, 1, clock).on(clock.name)
+    return first_s if first_s >= TELLING_S and not on_gpu else calibrate(run, clock)
 
 
 def repeats_for(run_s: float, sample_s: float) -> int:
