@@ -229,7 +229,8 @@ def write(rows: Sequence[Row], output: Path, graphs: int) -> None:
     told = [text for row in rows for text in missed(row)]
     lines = [
         f"Made by `make bench-optimum` on {platform.machine()}, Python {platform.python_version()}, with at most "
-        f"{graphs} graphs a visit. On {hits} networks of {len(rows)} the search finds the optimum, or as good as that.",
+        f"{graphs} graphs a visit. On {hits} networks of {len(rows)} the search finds the best graph that was visited, "
+        "or one as good.",
         "",
         *table(COLUMNS, map(line, rows)),
         "",
