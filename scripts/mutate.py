@@ -60,6 +60,9 @@ CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.04471
 TRUTHS = {"Where": (0,)}
 """Operands that are true or false."""
 
+NUMBERS = {"Clamp": (1, 2)}
+"""Operands of scalar functions that are one number for all elements."""
+
 TOLERANCE = 2e-4
 AGREEING = 8
 """Instances on which a true mutant has to agree."""
@@ -374,7 +377,7 @@ def _scalar_terms(library: SpecLibrary, name: str, generator: np.random.Generato
     for attributes in operator.choices.get(SCALARS, ({},)):
         for rank in range(4):
             shape = tuple(int(size) for size in generator.integers(1, 6, rank))
-            shapes = (shape, shape[1:], shape[1:])[: operator.arity]
+            shapes = [() if at in NUMBERS.get(name, ()) else shape[at > 0 :] for at in range(int(operator.arity or 1))]
             types = [TRUTH if at in TRUTHS.get(name, ()) else "float32" for at in range(len(shapes))]
             operands = [Var(f"x{at}", TensorType(*one)) for at, one in enumerate(zip(types, shapes, strict=True))]
             yield builder.apply(name, operands, attributes)

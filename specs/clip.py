@@ -1,4 +1,4 @@
-"""Clipping to an interval with constant ends, either of which may be missing."""
+"""Clipping to an interval with constant ends, either of which may be missing; with others a node is read as Clamp."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def read(op, node):
         ends = [None, None]
         for at, operand in enumerate(node.inputs[1:3]):
             if operand is not None and node.constants[at + 1] is None:
-                return None
+                return op.Clamp(*node.inputs) if len(node.inputs) == 3 and None not in node.inputs else None
             ends[at] = node.constants[at + 1] if operand is not None else None
     low, high = (NONE if end is None else ratio(end) for end in ends)
     if low and high and fraction(low) > fraction(high):

@@ -8,7 +8,10 @@ from taso_opt.spec.elementwise import scalar_operator
 from taso_opt.spec.piecewise import fraction, ratio
 from taso_opt.spec.transcendental import power
 
-EXPONENTS = ((2, 1), (3, 1), (4, 1), (1, 2), (1, 4), (3, 4), (-1, 1), (-1, 2))
+EXPONENTS = (
+    *((2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (8, 1), (-1, 1), (-2, 1), (-3, 1)),
+    *((1, 2), (3, 2), (5, 2), (-1, 2), (-3, 2), (1, 4), (3, 4)),
+)
 """What the enumeration looks for other words for."""
 
 

@@ -21,7 +21,7 @@ from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import Unit, UnitFinder
 from taso_opt.cost.work import awaited, type_bytes
 
-LIGHT = frozenset({"Add", "BatchNormalization", "Clip", "LeakyRelu", "Mul", "Relu"})
+LIGHT = frozenset({"Add", "BatchNormalization", "Clamp", "Clip", "LeakyRelu", "Mul", "Relu"})
 TRUSTED = 1.2
 """How many times as long two measurements of one product may differ by."""
 

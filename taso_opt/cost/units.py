@@ -26,8 +26,8 @@ from taso_opt.cost.unit_text import UnitText
 from taso_opt.spec.builder import OPAQUE, Builder
 from taso_opt.spec.constants import Constants
 
-ACTIVATIONS = frozenset({"Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
-GEMM_ACTIVATIONS = ACTIVATIONS - {"Clip"}
+ACTIVATIONS = frozenset({"Clamp", "Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
+GEMM_ACTIVATIONS = ACTIVATIONS - {"Clamp", "Clip"}
 SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 """Operators that give the elements of their operand another shape: that moves nothing, and is free on a CPU."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Attribute, Const, Term, Var, postorder
+from taso_opt.core.term import Attribute, Const, Term, Var, postorder, variables
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.spec.builder import Builder
@@ -58,10 +59,12 @@ class ScalarPool:
     """Functions that are one operator each or several in turn, and the operators and constants to spell them with.
 
     `max_ops` bounds the operators of a spelling; with `positive` only positive numbers are compared, because the
-    functions are undefined elsewhere. Spellings `of` an operator have no variables but in its operand: such operators
-    are bounded, so that they may divide, and what is an operand twice is counted once. Without functions, the
-    spellings are compared with each other, for equations in which a constant of one side is not on the other: what
-    associativity and the like say of any tensors is found elsewhere.
+    functions are undefined elsewhere. Where parts are `shared`, what is an operand twice is counted once, as it is
+    computed: x^8 takes three products. Spellings `of` an operator have no variables but in its operand: such operators
+    are bounded, so that they may divide, and parts of them are shared. Variables that are `numbers` are one element
+    each: functions are tried with these, with the constants, and with what one operator makes of both, while spellings
+    have no constants. Without functions, the spellings are compared with each other, for equations in which a constant
+    of one side is not on the other: what associativity and the like say of any tensors is found elsewhere.
     """
 
     functions: tuple[str, ...]
@@ -71,14 +74,14 @@ class ScalarPool:
     max_ops: int
     positive: bool = False
     of: str = ""
+    shared: bool = False
+    numbers: str = ""
 
 
-def _pool(
-    functions: str, variables: str, literals: str, operators: str, max_ops: int, positive: bool = False, of: str = ""
-) -> ScalarPool:
+def _pool(functions: str, variables: str, literals: str, operators: str, max_ops: int, **other: Any) -> ScalarPool:
     numbers = tuple(Fraction(text) for text in literals.split())
     names = tuple(functions.split()), tuple(variables.split())
-    return ScalarPool(*names, numbers, tuple(operators.split()), max_ops, positive, of)
+    return ScalarPool(*names, numbers, tuple(operators.split()), max_ops, **other)
 
 
 SCALAR_POOLS = (
@@ -86,15 +89,18 @@ SCALAR_POOLS = (
     _pool("HardSwish", "x", "", "HardSigmoid Mul", 2),
     _pool("Clip", "x", "0 1 6", "Min Max Relu", 2),
     _pool("Clip", "x", "1 6", "Relu Sub", 4),
+    _pool("Clamp", "x s t", "0", "Relu Min Max", 2, numbers="s t"),
     _pool("PRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 5),
     _pool("LeakyRelu", "x", "0 1/100 1/10 1/5", "Relu Max Min Mul Add Sub", 4),
     _pool("Abs Relu", "x", "0", "Relu Neg Max Min Add Sub", 3),
     _pool("Pow", "x", "", "Mul Sqrt", 4, positive=True),
-    _pool("Pow", "x", "1", "Sqrt Div Reciprocal", 2, positive=True),
+    _pool("Pow", "x", "", "Mul Sqrt", 3, positive=True, shared=True),
+    _pool("Pow", "x", "1", "Mul Sqrt Div Reciprocal", 3, positive=True),
     _pool("Reciprocal", "x", "1", "Div", 1, positive=True),
     _pool("Div", "x s", "", "Reciprocal Mul", 2, positive=True),
     _pool("Softplus", "x", "1", "Relu Abs Neg Exp Log Add", 7),
     _pool("Mish", "x", "", "Softplus Tanh Mul", 3),
+    _pool("Tanh", "x", "-2 -1 1 2", "Sigmoid Mul Add Sub", 4),
     _pool("Softplus-Tanh", "x", "1 2", "Add Sub Mul Div", 4, of="Sigmoid"),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
     _pool("", "x s", "1", "Add Sub Mul", 2),
@@ -173,24 +179,29 @@ class _Enumeration:
         generator = np.random.default_rng(seed)
         self._positive = pool.positive
         low = 0.0 if pool.positive else -SPREAD
-        self._variables: list[Term] = [Var(name, TensorType(REAL, (any_shape(name),))) for name in pool.variables]
+        shapes = {name: () if name in pool.numbers.split() else (any_shape(name),) for name in pool.variables}
+        self._variables: list[Term] = [Var(name, TensorType(REAL, shape)) for name, shape in shapes.items()]
         points = [generator.uniform(low, SPREAD, SAMPLES + len(EXTREMES)) for _ in self._variables]
         if not pool.positive:
             points[0][-len(EXTREMES) :] = EXTREMES
         self._points: list[Values] = points
-        self._is_bounded = bool(pool.of)
+        self._is_bounded, self._is_shared = bool(pool.of), pool.shared or bool(pool.of)
         seen = list(zip(self._variables, points, strict=True))
         if pool.of:
             seen = [one for name in pool.of.split() for one in self._calls(library.operators[name], *seen[:1])]
-        seen += [(literal(number), np.full_like(points[0], float(number))) for number in pool.literals]
+        constants = [(literal(number), np.full_like(points[0], float(number))) for number in pool.literals]
+        numbers = pool.numbers.split()
+        self._numbers = [*seen[-len(numbers) :], *constants] if numbers else []
+        seen += [] if numbers else constants
         self._terms: list[list[Term]] = [[term for term, _ in seen]]
         self._values: list[Values] = [np.array([row for _, row in seen])]
+        self._operators = operators
         self._operations = [operation for operator in operators for operation in operations(operator)]
 
     def spelled(self, function: Sequence[Operator], max_ops: int) -> list[_Function]:
         """What operators in turn give, at every choice of their parameters, with spellings of at most `max_ops`."""
         first, *others = function
-        found = self._calls(first, *list(zip(self._variables, self._points, strict=True))[: first.arity])
+        found = [one for operands in self._operands(first) for one in self._calls(first, *operands)]
         for other in others:
             found = [further for one in found for further in self._calls(other, one)]
         functions: dict[bytes, _Function] = {}
@@ -198,6 +209,28 @@ class _Enumeration:
             functions.setdefault(value_key(row), _Function(term))
         self._enumerate(functions, max_ops)
         return list(functions.values())
+
+    def _operands(self, function: Operator) -> Iterator[tuple[tuple[Term, Values], ...]]:
+        """The variables in order; in the places of numbers all that may stand there, once for all orders of names."""
+        known = list(zip(self._variables, self._points, strict=True))
+        if not self._numbers:
+            yield tuple(known[: function.arity])
+            return
+        data, *numbers = known
+        in_order = [term for term, _ in numbers]
+        for chosen in product(self._made_of_numbers(), repeat=len(numbers)):
+            used = list(variables([term for term, _ in chosen]))
+            if used == in_order[: len(used)]:
+                yield data, *chosen
+
+    def _made_of_numbers(self) -> list[tuple[Term, Values]]:
+        """Numbers, and what one operator makes of them."""
+        made = {value_key(row): (term, row) for term, row in self._numbers}
+        for operator in self._operators:
+            for operands in product(self._numbers, repeat=int(operator.arity or 1)):
+                for term, row in self._calls(operator, *operands):
+                    made.setdefault(value_key(row), (term, row))
+        return list(made.values())
 
     def _calls(self, operator: Operator, *operands: tuple[Term, Values]) -> list[tuple[Term, Values]]:
         """An operator on operands at every choice of its parameters, with its values."""
@@ -244,7 +277,7 @@ class _Enumeration:
             for left in range(size):
                 if not operation.operator.commutative or left <= size - 1 - left:
                     yield from self._applied(operation, (left, size - 1 - left))
-            if self._is_bounded and size > 1:
+            if self._is_shared and size > 1:
                 yield from self._with_parts(operation, size - 1)
 
     def _with_parts(self, operation: Operation, size: int) -> Iterator[tuple[Callable[[], Term], Values]]:
@@ -304,12 +337,14 @@ def value_key(row: Values) -> bytes:
 
 
 def of_any_shape(builder: Builder, rule: Rule) -> Rule:
-    """The rule with its variables called x and s in the order in which they occur, of any shapes that broadcast."""
-    names = dict(zip(rule.variables, ("x", "s", "t"), strict=False))
+    """The rule with its variables called x, s and t as they occur, of any shapes that broadcast; numbers stay such."""
+    data_first = sorted(rule.variables, key=lambda leaf: leaf.type.shape == ())
+    names = dict(zip(data_first, ("x", "s", "t"), strict=False))
     images: dict[Term, Any] = {}
     for term in rule.terms:
         if isinstance(term, Var):
-            images[term] = Var(names[term], TensorType(REAL, (any_shape(names[term]),)))
+            shape = () if term.type.shape == () else (any_shape(names[term]),)
+            images[term] = Var(names[term], TensorType(REAL, shape))
         else:
             images[term] = builder.rebuild(term, tuple(images[child] for child in getattr(term, "args", ())))
     return Rule((images[rule.source[0]],), (images[rule.target[0]],))

@@ -16,6 +16,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from mutate import CHOSEN, CONSTANTS, TRUTHS
+from mutate import NUMBERS as ENDS
 from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
@@ -34,6 +35,7 @@ OPSETS = (9, 11, 13, 17, 18, 20, 23)
 FIRST_OPSET = {
     "Attention": 23,
     "Celu": 12,
+    "Clamp": 11,
     "Gelu": 20,
     "GroupNormalization": 21,
     "HardSwish": 14,
@@ -119,7 +121,9 @@ def scalar_applications(op, operator, generator):
             shape = tuple(int(size) for size in generator.integers(1, 6, rank))
             kept = shape[int(generator.integers(0, rank + 1)) :]
             smaller = tuple(size if generator.integers(2) else 1 for size in kept)
-            shapes = (shape, smaller, smaller)[: operator.arity]
+            shapes = [shape, smaller, smaller][: operator.arity]
+            for at in ENDS.get(operator.name, ()):
+                shapes[at] = ()
             types = [TRUTH if at in TRUTHS.get(operator.name, ()) else "float32" for at in range(len(shapes))]
             operands = [Var(f"x{at}", TensorType(*one)) for at, one in enumerate(zip(types, shapes, strict=True))]
             found.setdefault(op.apply(operator.name, operands, attributes))
