@@ -105,7 +105,7 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
 class Meanings(FloatArrays):
     """Floats on which a maximum, say, is what its meaning says, not what NumPy has for it."""
 
-    larger = smaller = less = at_most = chosen = None  # type: ignore[assignment]
+    larger = smaller = less = at_most = chosen = clipped = magnitude = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
