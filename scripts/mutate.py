@@ -60,8 +60,11 @@ CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.04471
 TRUTHS = {"Where": (0,)}
 """Operands that are true or false."""
 
-NUMBERS = {"Clamp": (1, 2)}
+NUMBERS = {"Clamp": (1, 2), "ScaledElu": (1,)}
 """Operands of scalar functions that are one number for all elements."""
+
+ATTRIBUTES = {"ScaledElu": (1,)}
+"""Those of them that ONNX keeps in attributes."""
 
 TOLERANCE = 2e-4
 AGREEING = 8
@@ -379,7 +382,10 @@ def _scalar_terms(library: SpecLibrary, name: str, generator: np.random.Generato
             shape = tuple(int(size) for size in generator.integers(1, 6, rank))
             shapes = [() if at in NUMBERS.get(name, ()) else shape[at > 0 :] for at in range(int(operator.arity or 1))]
             types = [TRUTH if at in TRUTHS.get(name, ()) else "float32" for at in range(len(shapes))]
-            operands = [Var(f"x{at}", TensorType(*one)) for at, one in enumerate(zip(types, shapes, strict=True))]
+            kinds = [TensorType(*one) for one in zip(types, shapes, strict=True)]
+            operands: list[Term] = [Var(f"x{at}", kind) for at, kind in enumerate(kinds)]
+            for at in ATTRIBUTES.get(name, ()):
+                operands[at] = literal(PARAMETER, "float32")
             yield builder.apply(name, operands, attributes)
 
 

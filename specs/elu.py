@@ -1,4 +1,4 @@
-"""x above zero, alpha (exp(x) - 1) below."""
+"""x above zero, alpha (exp(x) - 1) below; a node whose alpha is not 1 is read as ScaledElu."""
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
@@ -12,7 +12,10 @@ def evaluate(xp, x, alpha):
 
 
 def read(op, node):
-    return op.Elu(node.inputs[0], alpha=attribute_ratio(node, "alpha", 1.0))
+    alpha = attribute_ratio(node, "alpha", 1.0)
+    if alpha == (1, 1) or node.types[0] is None:
+        return op.Elu(node.inputs[0], alpha=alpha)
+    return op.ScaledElu(node.inputs[0], literal(fraction(alpha), node.types[0].dtype))
 
 
 def write(term, context):

@@ -60,11 +60,12 @@ class ScalarPool:
 
     `max_ops` bounds the operators of a spelling; with `positive` only positive numbers are compared, because the
     functions are undefined elsewhere. Where parts are `shared`, what is an operand twice is counted once, as it is
-    computed: x^8 takes three products. Spellings `of` an operator have no variables but in its operand: such operators
-    are bounded, so that they may divide, and parts of them are shared. Variables that are `numbers` are one element
-    each: functions are tried with these, with the constants, and with what one operator makes of both, while spellings
-    have no constants. Without functions, the spellings are compared with each other, for equations in which a constant
-    of one side is not on the other: what associativity and the like say of any tensors is found elsewhere.
+    computed: x^8 takes three products. Spellings `of` operators have the data only in their operands, also of several
+    in turn, with zero as a second operand: such operators are bounded, so that spellings may divide, and parts of them
+    are shared. Variables that are `numbers` are one element each: functions are tried with these, with the `ends`, and
+    with what one operator makes of both. Without functions, the spellings are compared with each other, for equations
+    in which a constant of one side is not on the other: what associativity and the like say of any tensors is found
+    elsewhere.
     """
 
     functions: tuple[str, ...]
@@ -76,6 +77,7 @@ class ScalarPool:
     of: str = ""
     shared: bool = False
     numbers: str = ""
+    ends: str = ""
 
 
 def _pool(functions: str, variables: str, literals: str, operators: str, max_ops: int, **other: Any) -> ScalarPool:
@@ -89,7 +91,7 @@ SCALAR_POOLS = (
     _pool("HardSwish", "x", "", "HardSigmoid Mul", 2),
     _pool("Clip", "x", "0 1 6", "Min Max Relu", 2),
     _pool("Clip", "x", "1 6", "Relu Sub", 4),
-    _pool("Clamp", "x s t", "0", "Relu Min Max", 2, numbers="s t"),
+    _pool("Clamp", "x s t", "", "Relu Min Max", 2, numbers="s t", ends="0"),
     _pool("PRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 5),
     _pool("LeakyRelu", "x", "0 1/100 1/10 1/5", "Relu Max Min Mul Add Sub", 4),
     _pool("Abs Relu", "x", "0", "Relu Neg Max Min Add Sub", 3),
@@ -103,6 +105,7 @@ SCALAR_POOLS = (
     _pool("Tanh", "x", "-2 -1 1 2", "Sigmoid Mul Add Sub", 4),
     _pool("Softplus-Tanh", "x", "1 2", "Add Sub Mul Div", 4, of="Sigmoid"),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
+    _pool("ScaledElu", "x s", "-1", "Mul Add", 3, of="Relu Min-Exp", numbers="s"),
     _pool("", "x s", "1", "Add Sub Mul", 2),
     _pool("", "x", f"{ROOT_OF_HALF} {1 / ROOT_OF_HALF}", "Mul Div", 1),
 )
@@ -121,7 +124,7 @@ def discover_scalars(library: SpecLibrary, max_ops: int, seed: int, operators: f
             functions.update((found.term, found) for found in enumeration.equal(min(pool.max_ops, max_ops)))
         for function in sorted(pool.functions):
             in_turn = function.split(IN_TURN)
-            if not operators.issuperset((*in_turn, *pool.of.split())):
+            if not operators.issuperset((*in_turn, *pool.of.replace(IN_TURN, " ").split())):
                 continue
             names = [name for name in pool.operators if name in operators and name not in in_turn]
             enumeration = _Enumeration(library, pool, [library.operators[name] for name in names], seed)
@@ -187,12 +190,12 @@ class _Enumeration:
         self._points: list[Values] = points
         self._is_bounded, self._is_shared = bool(pool.of), pool.shared or bool(pool.of)
         seen = list(zip(self._variables, points, strict=True))
+        numbers = seen[len(seen) - len(pool.numbers.split()) :]
+        self._numbers = [*numbers, *map(self._constant, pool.ends.split())] if numbers else []
         if pool.of:
-            seen = [one for name in pool.of.split() for one in self._calls(library.operators[name], *seen[:1])]
-        constants = [(literal(number), np.full_like(points[0], float(number))) for number in pool.literals]
-        numbers = pool.numbers.split()
-        self._numbers = [*seen[-len(numbers) :], *constants] if numbers else []
-        seen += [] if numbers else constants
+            chains = [[library.operators[name] for name in chain.split(IN_TURN)] for chain in pool.of.split()]
+            seen = [one for chain in chains for one in self._in_turn(chain, [seen[0]])] + numbers
+        seen += map(self._constant, pool.literals)
         self._terms: list[list[Term]] = [[term for term, _ in seen]]
         self._values: list[Values] = [np.array([row for _, row in seen])]
         self._operators = operators
@@ -202,8 +205,7 @@ class _Enumeration:
         """What operators in turn give, at every choice of their parameters, with spellings of at most `max_ops`."""
         first, *others = function
         found = [one for operands in self._operands(first) for one in self._calls(first, *operands)]
-        for other in others:
-            found = [further for one in found for further in self._calls(other, one)]
+        found = self._in_turn(others, found)
         functions: dict[bytes, _Function] = {}
         for term, row in found:
             functions.setdefault(value_key(row), _Function(term))
@@ -229,8 +231,20 @@ class _Enumeration:
         for operator in self._operators:
             for operands in product(self._numbers, repeat=int(operator.arity or 1)):
                 for term, row in self._calls(operator, *operands):
-                    made.setdefault(value_key(row), (term, row))
+                    if np.ptp(row) > 0:
+                        made.setdefault(value_key(row), (term, row))
         return list(made.values())
+
+    def _constant(self, number: Fraction | str) -> tuple[Term, Values]:
+        """A number with its values, one for each point."""
+        return literal(Fraction(number)), np.full_like(self._points[0], float(Fraction(number)))
+
+    def _in_turn(self, operators: Sequence[Operator], found: list[tuple[Term, Values]]) -> list[tuple[Term, Values]]:
+        """What operators make of each term one after the other, those of two operands with zero."""
+        for operator in operators:
+            further = [self._constant("0")][: int(operator.arity or 1) - 1]
+            found = [made for one in found for made in self._calls(operator, one, *further)]
+        return found
 
     def _calls(self, operator: Operator, *operands: tuple[Term, Values]) -> list[tuple[Term, Values]]:
         """An operator on operands at every choice of its parameters, with its values."""

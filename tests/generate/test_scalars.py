@@ -66,6 +66,12 @@ def test_an_interval_is_found_with_any_numbers_as_its_ends(everything, text):
     assert sum("Clamp" in format_rule(rule) for rule in everything) == 4
 
 
+def test_an_elu_is_found_in_pieces_with_any_number_as_its_factor_where_nothing_cancels_above_zero(everything):
+    text = "Add(Relu(x), Mul(s, Add(Exp(Min(x, 0)), -1))) = ScaledElu(x, s) where x[*any_x], s[]"
+    found = [rule for rule in everything if "ScaledElu" in format_rule(rule)]
+    assert found == [parse_rule(text, LIBRARY.builder())]
+
+
 def test_ends_in_the_wrong_order_are_told_apart(everything):
     crossed = parse_rule("Max(Min(x, s), t) = Clamp(x, t, s) where x[*any_x], s[], t[]", LIBRARY.builder())
     assert crossed not in everything

@@ -67,6 +67,7 @@ NUMBERS = {
     "LRN": (1, 2),
     "LayerNormalization": (1,),
     "RMSNormalization": (1,),
+    "ScaledElu": (1,),
 }
 """Operands that ONNX keeps in attributes."""
 
@@ -126,6 +127,8 @@ def scalar_applications(op, operator, generator):
                 shapes[at] = ()
             types = [TRUTH if at in TRUTHS.get(operator.name, ()) else "float32" for at in range(len(shapes))]
             operands = [Var(f"x{at}", TensorType(*one)) for at, one in enumerate(zip(types, shapes, strict=True))]
+            for at in NUMBERS.get(operator.name, ()):
+                operands[at] = literal(Fraction(at + 1, 4), "float32")
             found.setdefault(op.apply(operator.name, operands, attributes))
     return list(found)
 

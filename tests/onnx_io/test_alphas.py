@@ -1,0 +1,45 @@
+"""The alpha of an Elu is an attribute where it is 1, else an operand that rules bind; files keep it as it was."""
+
+import numpy as np
+import pytest
+
+from taso_opt.core.graph import Graph
+from taso_opt.core.literal import literal_value
+from taso_opt.core.term import Apply
+from taso_opt.onnx_io import spellable, write_model
+from taso_opt.rewrite.apply import substitute_terms
+
+X = np.array([[-np.inf, -90, -0.5, -0.0], [0.5, 90, np.inf, np.nan]], np.float32)
+
+
+def model(node, inputs="float[2,4] x"):
+    return f'<ir_version: 8, opset_import: ["" : 17]> g ({inputs}) => (float[2,4] y) {{ t = Neg(x)  y = {node} }}'
+
+
+def test_an_alpha_of_one_is_an_attribute(read):
+    (term,) = read(model("Elu(t)")).graph.outputs
+    assert isinstance(term, Apply) and (term.operator, term.attribute("alpha")) == ("Elu", (1, 1))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 2.0, -1.5])
+def test_another_alpha_is_an_operand_and_written_as_it_was(read, run, alpha):
+    found = read(model(f"Elu<alpha = {alpha}>(t)"))
+    op, (term,) = found.builder, found.graph.outputs
+    assert isinstance(term, Apply) and term.operator == "ScaledElu"
+    assert float(literal_value(term.args[1])) == alpha
+    assert write_model(found, found.graph).SerializeToString() == found.path.read_bytes()
+    doubled = substitute_terms(op, (term,), {term: op.ScaledElu(op.Neg(term.args[0]), term.args[1])})
+    written = write_model(found, Graph(found.graph.inputs, doubled))
+    assert written.graph.node[-1].op_type == "Elu"
+    assert written.graph.node[-1].attribute[0].f == np.float32(alpha)
+    expected = np.where(X > 0, X, np.float32(alpha) * np.expm1(np.minimum(X, 0)))
+    np.testing.assert_allclose(run(written, {"x": X})["y"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_alpha_that_nobody_knows_ahead_of_time_cannot_be_written(read):
+    found = read(model("Elu<alpha = 0.5>(t)", "float[2,4] x, float s"))
+    op, (term,) = found.builder, found.graph.outputs
+    _, unknown = found.graph.inputs
+    can_say = spellable(found)
+    assert can_say(op.ScaledElu(term, term.args[1]))
+    assert not can_say(op.ScaledElu(term, unknown))
