@@ -28,5 +28,5 @@ OPERATOR = scalar_operator("Selu", evaluate, spelling=Spelling(("Selu",), read, 
 
 @definition(respelled=False)
 def selu(op, x: "*a"):
-    elu_ = op.Elu(x, alpha=USUAL["alpha"])
-    return op.Selu(x, **USUAL), op.Mul(elu_, literal(fraction(USUAL["gamma"])))
+    alpha, gamma = (literal(fraction(value)) for value in USUAL.values())
+    return op.Selu(x, **USUAL), op.Mul(op.ScaledElu(x, alpha), gamma)
