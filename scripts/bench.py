@@ -202,7 +202,8 @@ def write(rows: Sequence[Row], output: Path, threads: int, budget: float | None)
         f"{platform.machine()} ({platform.processor() or 'processor unnamed'}), Python {platform.python_version()}, "
         f"{versions.get('package')} {versions.get('version')}. Speed-ups are ratios of thread CPU time at one "
         "thread and of wall time otherwise, divided by the control's ratio; wall-time ratios are raw. "
-        "[Another machine](benchmarks-machines.md) gives other figures.",
+        "[Another machine](benchmarks-machines.md) gives other figures; [four other tools](benchmarks-peers.md) are "
+        "measured beside this one in runs of their own.",
         "",
         summary(rows),
         "",
