@@ -17,8 +17,6 @@ from taso_opt.cost import CostTable
 from taso_opt.errors import UsageError
 from taso_opt.search import finals
 
-pytestmark = pytest.mark.usefixtures("short_finals")  # the winners are ahead by far
-
 CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
 chain (float[64,512] x) => (float[64,16] y) { h = MatMul(x, a)  y = MatMul(h, b) }"""
 LOW_RANK = CHAIN.replace("512] x) => (float[64,16]", "256] x) => (float[64,256]")
@@ -60,7 +58,7 @@ def parts(record):
         ("memory", 4 * (512 * 512 + 512 * 16 + 64 * 512 * 2 + 64 * 16), 4 * (512 * 16 + 64 * 512 + 64 * 16)),
     ],
 )
-def test_each_objective_is_counted_reached_and_reported(objective, before, after, chain, process):
+def test_each_objective_is_counted_reached_and_reported(objective, before, after, chain, process, first_wins):
     record = optimize_file(chain, OptimizeSettings(objective=objective, budget=20), process=process)
     assert record.result == "improved"
     assert parts(record) == {objective: (before, after)}
@@ -79,7 +77,7 @@ def test_a_result_by_another_objective_is_not_slower_unless_that_is_allowed(low_
     assert record.speedup.high < 1
 
 
-def test_a_limit_on_the_size_keeps_the_model_small(low_rank, process):
+def test_a_limit_on_the_size_keeps_the_model_small(low_rank, process, first_wins):
     settings = OptimizeSettings(objective="launches", max_size_growth=219, allow_slower=True, budget=20)
     record = optimize_file(low_rank, settings, process=process)
     assert (record.result, record.reason) == ("unchanged", "no rewriting within the limits is better by the objective")
@@ -90,7 +88,7 @@ def test_a_limit_on_the_size_keeps_the_model_small(low_rank, process):
     assert parts(record)["weights"] == (4 * 2 * 256 * 40, 4 * 256 * 256)
 
 
-def test_a_model_above_the_memory_limit_is_brought_below_it(chain, process):
+def test_a_model_above_the_memory_limit_is_brought_below_it(chain, process, first_wins):
     limited = OptimizeSettings(memory_limit=300_000, budget=20)
     record = optimize_file(chain, limited, process=process)
     assert record.result == "improved"
@@ -123,7 +121,7 @@ def test_two_processes_write_the_same_file(chain, tmp_path):
     assert first == second != chain.read_bytes()
 
 
-def test_a_decision_that_the_original_stays_is_recalled_until_it_is_cleared(low_rank, process, monkeypatch):
+def test_a_decision_that_the_original_stays_is_recalled_until_it_is_cleared(low_rank, process, none_wins):
     settings = OptimizeSettings(objective="launches", budget=20, force=True)
     assert "as measured at" not in optimize_file(low_rank, settings, process=process).reason
     again = optimize_file(low_rank, settings, process=process)
@@ -143,7 +141,7 @@ def test_a_champion_that_is_slower_now_is_put_to_the_test_again(chain, process, 
     assert next(answers, "asked twice") == "asked twice"
 
 
-def test_the_command_line_takes_and_shows_objectives(chain, capsys):
+def test_the_command_line_takes_and_shows_objectives(chain, capsys, first_wins):
     arguments = ["optimize", str(chain), "--objective", "flops", "--memory-limit", "50MB", "--budget", "5"]
     assert main(arguments) == 0
     text = capsys.readouterr().out

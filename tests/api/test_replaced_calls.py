@@ -24,7 +24,7 @@ def model(tmp_path):
     return path
 
 
-def test_what_a_function_computes_is_rewritten(model, process, short_finals):
+def test_what_a_function_computes_is_rewritten(model, process, first_wins):
     record = optimize_file(model, OptimizeSettings(budget=20), process=process)
     assert record.result == "improved" and record.outputs[0].agrees
     assert record.passes == ("calls of local functions replaced by their bodies: from 1 to 2 operators",)
