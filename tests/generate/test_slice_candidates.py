@@ -36,8 +36,8 @@ def about(candidates, *operators):
 
 def test_every_operator_of_numbers_that_models_have_lets_slices_pass(library, candidates):
     passed = {name for name in library.operators if about(candidates, name)}
-    recurrent = {"GRU", "LSTM", "RNN"}
-    assert {name for name, one in library.operators.items() if not one.weights_only} - recurrent == passed
+    others = {"GRU", "LSTM", "RNN", "Clamp"}  # of a Clip with any ends docs/limits.md says so
+    assert {name for name, one in library.operators.items() if not one.weights_only} - others == passed
 
 
 def test_a_choice_lets_slices_pass_where_it_stands_for_what_is_no_number(candidates):
