@@ -219,7 +219,7 @@ def _folding(
 
     def changes(sequences: Iterable[StepSequence]) -> list[tuple[Move, LocalChange]]:
         local = (here.local_change(*sequence) for sequence in sequences)
-        return _priced([one for one in local if one.saved > 0 or _combines_constants(one, rewriter)], price)
+        return _priced([one for one in local if one.saved > 0 or _is_worth_pricing(one, rewriter)], price)
 
     first: list[tuple[Move, LocalChange]] = []
     for places in rounds([places[0] for places in alike.values()]):
@@ -243,6 +243,15 @@ def _begin_none_of(wanted: Iterable[tuple[int, ...]]) -> IsHopeless:
     """Tells whether rules, one after the other, lead to none of some sequences of rules."""
     begun = {rules[:length] for rules in wanted for length in range(len(rules) + 1)}
     return lambda rules: rules not in begun
+
+
+def _is_worth_pricing(change: LocalChange, rewriter: Rewriter) -> bool:
+    """Whether several constants become one, or the same is done to weights again, as where groups are paired twice."""
+    return _combines_constants(change, rewriter) or _prepares_again(change.steps, rewriter)
+
+
+def _prepares_again(steps: Sequence[Step], rewriter: Rewriter) -> bool:
+    return len(steps) > 1 and len(set(rules_of(steps))) == 1 and rewriter.prepares_weights(steps[0].image)
 
 
 def _combines_constants(change: LocalChange, rewriter: Rewriter) -> bool:

@@ -19,6 +19,11 @@ MERGE = (
     "Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[1]) where x[*b, m, k], y[*b, p, k], w[k, n]"
 )
 UNDO = "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
+PAIR = (
+    "Conv(x, y; dilations=(d_h, d_w), group=2*g, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)) = "
+    "Conv(x, PairGroups(y; group=g); dilations=(d_h, d_w), group=g, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)) "
+    "where x[n, 2*g*w, c, h], y[2*g*j, w, m, i]"
+)
 SPELL = "Relu(x) = Max(0, x) where x[*any_x]"
 
 
@@ -324,3 +329,17 @@ def test_at_places_that_look_alike_only_what_gains_at_the_first_one_is_priced(op
     (joined, others), (joined_of_six, others_of_six) = asked(1), asked(6)
     assert 0 < joined_of_six < 3 * joined  # one of the six, built first, has a look of its own
     assert others_of_six == 6 * others > 0
+
+
+def test_groups_are_paired_twice_where_doing_so_once_loses(op):
+    window = {"strides": (1, 1), "pads": (1,) * 4, "dilations": (1, 1)}
+    image, kernel = tensor(Var, "x", 1, 64, 8, 8), tensor(Const, "w", 64, 8, 3, 3)
+    whole = op.Conv(image, kernel, **window, group=8)
+    twice = op.Conv(image, op.PairGroups(op.PairGroups(kernel, group=4), group=2), **window, group=2)
+    seconds = {8: 0.0, 4: 1.0, 2: -1.0, 1: 2.0}
+
+    def price(changes, bearable=0.0):
+        return [seconds[change.replacements[0][1].attribute("group")] for change in changes]
+
+    single, _ = moves(op, (whole,), (PAIR,), price, trials=Trials())
+    assert [move.replacements for move in single if move.change < 0] == [((whole, twice),)]
