@@ -55,21 +55,6 @@ def engine(settings: RunSettings) -> Engine:
     return sessions
 
 
-def ready_run(
-    model: Model,
-    feeds: Sequence[Mapping[str, Array] | None],
-    settings: RunSettings,
-    optimization: str,
-    different: int = MOST_ELEMENTS,
-    weights: Weights = NO_WEIGHTS,
-) -> Run:
-    """As bound_run, already run on the first of the feeds."""
-    run = bound_run(model, feeds, settings, optimization, different, weights)
-    with refusals("run", model, settings.runtime):
-        run()
-    return run
-
-
 def bound_run(
     model: Model,
     feeds: Sequence[Mapping[str, Array] | None],

@@ -219,7 +219,7 @@ def _folding(
 
     def changes(sequences: Iterable[StepSequence]) -> list[tuple[Move, LocalChange]]:
         local = (here.local_change(*sequence) for sequence in sequences)
-        return _priced([one for one in local if one.saved > 0 or _is_worth_pricing(one, rewriter)], price)
+        return _priced([one for one in local if _is_worth_pricing(one, rewriter)], price)
 
     first: list[tuple[Move, LocalChange]] = []
     for places in rounds([places[0] for places in alike.values()]):
@@ -246,8 +246,8 @@ def _begin_none_of(wanted: Iterable[tuple[int, ...]]) -> IsHopeless:
 
 
 def _is_worth_pricing(change: LocalChange, rewriter: Rewriter) -> bool:
-    """Whether several constants become one, or the same is done to weights again, as where groups are paired twice."""
-    return _combines_constants(change, rewriter) or _prepares_again(change.steps, rewriter)
+    """Whether operators are saved, constants combined, or weights prepared in one way again, as groups paired twice."""
+    return change.saved > 0 or _combines_constants(change, rewriter) or _prepares_again(change.steps, rewriter)
 
 
 def _prepares_again(steps: Sequence[Step], rewriter: Rewriter) -> bool:
