@@ -12,29 +12,20 @@ at two threads, in wall time.
 import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
 import click
-import onnx
 
 import rule_usage
+from bench_models import DIMS, models
 from bench_page import write_page
-from fetch_models import PRETRAINED, fetch
-from light_models import light_model
-from networks import NETWORKS
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison, MeasuredSpeedup, Record
-
-DIMS = {"silero_vad": {"unnamed_1": 256, "unnamed_2": 1}}
-"""Sizes of symbolic dims where the runtime refuses to run a model at the tool's default ones."""
-
-LIGHT_BENCHED = ("inception_v1", "alexnet", "zfnet512")
-"""Structures of the onnx package with random weights that no benchmark network has a like of."""
 
 ERROR = "error"
 
@@ -84,36 +75,6 @@ def main(names: Sequence[str], threads: int, budget: float | None, output: Path)
             path.with_name(f"{path.stem}.opt.onnx").unlink(missing_ok=True)
             if kind != "pre-trained":
                 path.unlink()
-
-
-def models(names: Sequence[str], folder: Path) -> Iterator[tuple[str, str, Path]]:
-    """Name, kind and file of each model; networks are built here, pre-trained ones fetched and copied.
-
-    Raises click.UsageError for a name that no model has.
-    """
-    unknown = set(names) - set(NETWORKS) - set(LIGHT_BENCHED) - set(PRETRAINED)
-    if unknown:
-        raise click.UsageError(f"expected names of networks or models, found {', '.join(sorted(unknown))}")
-    for name, build in NETWORKS.items():
-        if not names or name in names:
-            path = folder / f"{name}.onnx"
-            onnx.save(build(), path)
-            yield name, "network", path
-    for name in LIGHT_BENCHED:
-        if not names or name in names:
-            path = folder / f"{name}.onnx"
-            onnx.save(light_model(name), path)
-            yield name, "light structure", path
-    for name in PRETRAINED:
-        if not names or name in names:
-            try:
-                fetched = fetch(name)
-            except TasoError as error:
-                print(f"{name}: skipped, {error}", file=sys.stderr)
-                continue
-            path = folder / f"{name}.onnx"
-            path.write_bytes(fetched.read_bytes())
-            yield name, "pre-trained", path
 
 
 def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row:

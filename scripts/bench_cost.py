@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 import click
 import numpy as np
 
-from bench import DIMS, models
+from bench_models import DIMS, models
 from bench_page import table, write_page
 from networks import NETWORKS
 from taso_opt.api.session import usable_rules

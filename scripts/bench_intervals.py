@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from bench import DIMS, models
+from bench_models import DIMS, models
 from bench_page import table, write_page
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError

@@ -18,7 +18,7 @@ from textwrap import shorten
 
 import click
 
-from bench import DIMS, models
+from bench_models import DIMS, models
 from bench_page import write_page
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError

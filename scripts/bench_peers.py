@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from bench import DIMS, models
+from bench_models import DIMS, models
 from bench_page import table, write_page
 from peers import PACKAGES, rewrite, versions
 from taso_opt.api import OptimizeSettings, optimize_file
