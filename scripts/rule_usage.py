@@ -1,20 +1,16 @@
 """Draws which rules were used on which models, the heat map of the paper, and writes docs/benchmarks-rules.md.
 
-Usage: python scripts/rule_usage.py FIGURES.json
+scripts/bench.py calls it whenever it writes docs/benchmarks.md.
 
-`make bench` writes the page too; the figures are those that `make bench-peers` leaves in build/. Each row is a model
-that was improved, each column a rule; the darker a cell, the more often the rule was applied in the rewriting that won
-the finals. Below the map stands what each column says.
+Each row is a model of the [benchmarks](benchmarks.md) that was improved, each column a rule; the darker a cell, the
+more often the rule was applied in the rewriting that won the finals. Below the map stands what each column says.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import log
 from pathlib import Path
-
-import click
 
 from bench_page import write_page
 
@@ -30,20 +26,6 @@ class Usage:
 
     model: str
     rules: Mapping[str, tuple[int, str]]
-
-
-@click.command()
-@click.argument("figures", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def main(figures: Path) -> None:
-    """Draw the map of the figures of a benchmark and write the page."""
-    write(read(figures), DOCUMENT, DRAWING)
-
-
-def read(figures: Path) -> list[Usage]:
-    """The models of a benchmark that were rewritten with rules."""
-    rows = json.loads(figures.read_text(encoding="utf-8"))
-    usages = [Usage(row["name"], {id: (count, text) for id, (count, text) in row["rules"].items()}) for row in rows]
-    return [usage for usage in usages if usage.rules]
 
 
 def write(usages: Sequence[Usage], document: Path, drawing: Path) -> None:
@@ -117,7 +99,3 @@ def colour(count: int, most: int) -> str:
     share = log(count + 1) / log(most + 1)
     red, green, blue = (round(low + (high - low) * share) for low, high in zip(LIGHT, DARK, strict=True))
     return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-if __name__ == "__main__":
-    main()
