@@ -17,7 +17,7 @@ CI_STEPS := lint types imports sizes test check-rules docs
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo format lint types imports sizes test test-external golden rules renew-rules check-rules axioms mutate review docs first-steps browser \
-	screenshots release bench bench-generate bench-peers bench-cost bench-search bench-optimum bench-layouts bench-intervals bench-openvino gpu-check ci clean
+	screenshots release bench bench-generate bench-cost bench-search bench-optimum bench-layouts bench-intervals bench-openvino gpu-check ci clean
 
 help: ## list the targets
 	@echo "make TARGET [RUNTIME=cpu|gpu] [PYTHON=python3.X]"
@@ -98,15 +98,12 @@ screenshots: $(INSTALLED) ## draw what users see into build/screenshots: termina
 release: $(INSTALLED) ## build, check and try out the files of a release; uploads and tags nothing
 	@$(BIN)/python scripts/release.py
 
-bench: $(INSTALLED) ## measure every network and model of docs/benchmarks.md
+bench: $(INSTALLED) ## measure this tool and four others on every model of docs/benchmarks.md (an hour)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	@$(BIN)/python scripts/bench.py
 
 bench-generate: $(INSTALLED) ## measure the generator for docs/benchmarks-generate.md (half an hour)
 	@$(BIN)/python scripts/bench_generate.py $(ROWS)
-
-bench-peers: $(INSTALLED) ## measure four other tools beside this one, for docs/benchmarks-peers.md
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
-	@$(BIN)/python scripts/bench_peers.py
 
 bench-cost: $(INSTALLED) ## compare predicted with measured latencies, for docs/benchmarks-cost.md
 	@$(BIN)/python scripts/bench_cost.py

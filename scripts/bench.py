@@ -1,12 +1,10 @@
-"""Optimizes every benchmark network and pre-trained model and writes docs/benchmarks.md.
+"""Measures what this tool and four others gain on every benchmark network and model, and writes docs/benchmarks.md.
 
-Usage: python scripts/bench.py [NAME ...] [--threads N] [--budget S] [--output FILE]
+Usage: python scripts/bench.py [NAME ...] [--threads N] [--budget S] [--no-peers] [--output FILE]
 
-Each row is one `tasoopt optimize` run with the shipped rules and default options: the original under ONNX Runtime with
-all its own optimizations, divided by the result, interleaved in one process, with the original against itself (A/A) as
-the control. Where the answer is "unchanged" the row shows the best candidate that was measured or, where none was worth
-measuring, the output itself, which is the input byte for byte. What was optimized for one thread is compared once more
-at two threads, in wall time.
+The baseline is the original under ONNX Runtime with all its own optimizations. It takes turns with the results in one
+process, and with itself as the control (A/A). Speed-ups are ratios of thread CPU time at one thread and of wall time
+otherwise, divided by the control's ratio.
 """
 
 import platform
@@ -21,11 +19,15 @@ from tempfile import TemporaryDirectory
 import click
 
 import rule_usage
+import standings
 from bench_models import DIMS, models
 from bench_page import write_page
+from peers import missing
+from side_by_side import side_by_side
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison, MeasuredSpeedup, Record
+from taso_opt.runtime import RunSettings
 
 ERROR = "error"
 
@@ -47,6 +49,9 @@ class Row:
     beside: MeasuredSpeedup | None = None
     """What the result gains with another number of threads."""
 
+    standing: standings.Standing | None = None
+    """How it does beside the results of other tools, where they were measured."""
+
     @property
     def answer(self) -> str:
         """What became of the model in a word."""
@@ -57,24 +62,28 @@ class Row:
 @click.argument("names", nargs=-1)
 @click.option("--threads", default=1, show_default=True)
 @click.option("--budget", type=float, show_default="as `tasoopt optimize`", help="Seconds for each search.")
+@click.option("--peers/--no-peers", default=True, show_default=True, help="Whether to measure other tools too.")
 @click.option("--output", type=click.Path(path_type=Path), default=DOCUMENT, show_default=True)
-def main(names: Sequence[str], threads: int, budget: float | None, output: Path) -> None:
-    """Measure the models named, or all of them, and write the table."""
+def main(names: Sequence[str], threads: int, budget: float | None, peers: bool, output: Path) -> None:
+    """Measure the models named, or all of them, and write the page."""
+    if peers and missing():
+        raise click.UsageError(
+            f"expected other tools to measure, found no {', '.join(missing())}: install them by "
+            "`pip install -e '.[bench]'`, as `make bench` does, or leave them out by --no-peers"
+        )
     rows = []
     with TemporaryDirectory(prefix="tasoopt-bench-") as folder:
         for name, kind, path in models(names, Path(folder)):
-            row = measure(
-                name, kind, path, OptimizeSettings(threads=threads, budget=budget, force=True, dims=DIMS.get(name, {}))
-            )
-            rows.append(row)
+            settings = OptimizeSettings(threads=threads, budget=budget, force=True, dims=DIMS.get(name, {}))
+            row = measure(name, kind, path, settings)
+            rows.append(replace(row, standing=beside_peers(row, path, settings)) if peers else row)
             write(rows, output, threads, budget)
             if output == DOCUMENT:
                 used = [found for found in map(usage, rows) if found.rules]
                 rule_usage.write(used, rule_usage.DOCUMENT, rule_usage.DRAWING)
-            print(line(row), file=sys.stderr, flush=True)
+            print(*told(rows[-1]), sep="\n", file=sys.stderr, flush=True)
             path.with_name(f"{path.stem}.opt.onnx").unlink(missing_ok=True)
-            if kind != "pre-trained":
-                path.unlink()
+            path.unlink()
 
 
 def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row:
@@ -97,6 +106,16 @@ def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row
     return replace(row, beside=None if beside is None else beside.speedup)
 
 
+def beside_peers(row: Row, path: Path, settings: OptimizeSettings) -> standings.Standing | None:
+    """How the result does beside those of other tools, all timed in turns; None where the model cannot be timed."""
+    ours = None if row.record is None or row.record.output is None else Path(row.record.output)
+    try:
+        return side_by_side(path, ours, RunSettings("cpu", settings.threads), settings.bindings[0])
+    except TasoError as error:
+        print(f"{row.name}: not timed beside other tools, {error}", file=sys.stderr)
+        return None
+
+
 def usage(row: Row) -> rule_usage.Usage:
     """The rules of the rewriting that was written, none where none was."""
     rules = row.record.rules if row.record is not None and is_improved(row) else ()
@@ -112,6 +131,16 @@ def comparison(record: Record, settings: CompareSettings) -> Comparison | None:
         print(f"{record.input}: not timed, {error}", file=sys.stderr)
         return None
 
+
+IN_DETAIL = (
+    "## Model by model",
+    "",
+    "Each row is one `tasoopt optimize` run with the shipped rules and default options, and its own measurement of the "
+    "result. Where the answer is *unchanged* the row shows the best candidate that was measured or, where none was "
+    "worth measuring, the output itself, which is the input byte for byte. What was optimized for one thread is "
+    "compared once more at two threads, in wall time. Wall-time ratios are raw.",
+    "",
+)
 
 HEADER = (
     "| model | kind | operators | answer | speed-up (95% interval) | A/A control | wall-time ratio "
@@ -155,19 +184,24 @@ def is_improved(row: Row) -> bool:
     return row.answer == "improved"
 
 
+def told(row: Row) -> list[str]:
+    """The rows of one model in the tables."""
+    return [line(row), *([] if row.standing is None else [standings.line(row.name, row.standing)])]
+
+
 def write(rows: Sequence[Row], output: Path, threads: int, budget: float | None) -> None:
     """Write the document."""
-    versions = next((row.record.runtime for row in rows if row.record is not None), {})
+    runtime = next((row.record.runtime for row in rows if row.record is not None), {})
     lines = [
         f"Made by `make bench` at {threads} thread(s){'' if budget is None else f', search budget {budget:.0f} s'}, on "
         f"{platform.machine()} ({platform.processor() or 'processor unnamed'}), Python {platform.python_version()}, "
-        f"{versions.get('package')} {versions.get('version')}. Speed-ups are ratios of thread CPU time at one "
-        "thread and of wall time otherwise, divided by the control's ratio; wall-time ratios are raw. "
-        "[Another machine](benchmarks-machines.md) gives other figures; [four other tools](benchmarks-peers.md) are "
-        "measured beside this one in runs of their own.",
+        f"{runtime.get('package')} {runtime.get('version')}. [Another machine](benchmarks-machines.md) gives other "
+        "figures.",
         "",
         summary(rows),
         "",
+        *standings.section({row.name: row.standing for row in rows if row.standing is not None}),
+        *IN_DETAIL,
         HEADER,
         *map(line, rows),
     ]

@@ -15,7 +15,7 @@ PACKAGES = {
 }
 """The tools, in the order of the columns, and the packages that carry them."""
 
-LIMIT_S = 120.0
+LIMIT_S = 60.0
 WORKER = Path(__file__).with_name("peer_worker.py")
 
 
@@ -32,6 +32,11 @@ def versions() -> dict[str, str]:
     """The version of each tool that is installed; others are missing."""
     found = {tool: installed_version(package) for tool, package in PACKAGES.items()}
     return {tool: version for tool, version in found.items() if version is not None}
+
+
+def missing() -> list[str]:
+    """The tools that are not installed."""
+    return sorted(set(PACKAGES) - set(versions()))
 
 
 def rewrite(tool: str, model: Path, folder: Path, limit_s: float = LIMIT_S, worker: Path = WORKER) -> Attempt:

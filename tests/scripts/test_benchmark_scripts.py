@@ -1,4 +1,4 @@
-"""The scripts behind the benchmark pages: their arithmetic, their tables, and other tools that crash or hang."""
+"""The scripts behind the benchmark pages: their arithmetic and their tables."""
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -11,80 +11,14 @@ import bench_cost
 import bench_generate
 import bench_intervals
 import bench_openvino
-import bench_peers
 import bench_search
 import peers
 import rule_usage
-from bench_peers import OURS, Figure, Row
+import standings
 from taso_opt.api import OptimizeSettings
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
 from taso_opt.spec.rule_file import read_records
-
-WORKER = """import sys, time
-tool, model, output = sys.argv[1:]
-if tool == "hangs":
-    time.sleep(60)
-if tool == "crashes":
-    print("some talk")
-    raise SystemExit("the reason\\n")
-if tool == "writes":
-    open(output, "wb").write(open(model, "rb").read())
-"""
-
-
-@pytest.fixture
-def attempt(tmp_path):
-    worker, model = tmp_path / "worker.py", tmp_path / "model.onnx"
-    worker.write_text(WORKER)
-    model.write_bytes(b"model")
-
-    def run(tool, limit_s=30.0):
-        return peers.rewrite(tool, model, tmp_path, limit_s, worker)
-
-    return run
-
-
-def test_a_tool_that_writes_a_file_is_taken_and_others_say_why_not(attempt):
-    assert attempt("writes").path.read_bytes() == b"model"
-    assert (attempt("crashes").path, attempt("crashes").failure) == (None, "the reason")
-    assert attempt("hangs", 0.5).failure == "not done after 0 s"
-    assert attempt("forgets").failure == "exit code 0"
-
-
-def row(ours, **others):
-    figures = {name: figure if isinstance(figure, Figure) else Figure(*figure) for name, figure in others.items()}
-    control = Figure(1.0, 0.99, 1.01)
-    return Row("net", "network", "improved", control, {OURS: Figure(*ours), **figures})
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "standing"),
-    [
-        ((1.5, 1.45, 1.55), (1.1, 1.05, 1.15), "ahead"),
-        ((1.0, 0.99, 1.01), (1.3, 1.25, 1.35), "behind"),
-        ((1.3, 1.29, 1.31), (1.29, 1.28, 1.30), "level"),
-        ((1.3, 1.1, 1.5), (1.2, 1.0, 1.4), "level"),
-    ],
-)
-def test_ahead_and_behind_need_more_than_the_noise(ours, theirs, standing):
-    assert row(ours, onnxsim=theirs, onnxslim=Figure(why="wrong")).standing == standing
-
-
-def test_the_best_peer_is_one_that_is_right():
-    found = row((1.0, 1.0, 1.0), onnxsim=(1.1, 1.0, 1.2), onnxslim=Figure(9.0, 9.0, 9.0, why="wrong"))
-    assert found.best_peer == "onnxsim"
-    assert row((1.0, 1.0, 1.0), onnxsim=Figure(why="fails")).best_peer == ""
-
-
-def test_the_fastest_results_are_bold_and_failures_are_words():
-    found = row((1.5, 1.4, 1.6), onnxsim=(1.49, 1.4, 1.6), onnxslim=(1.0, 0.9, 1.1), onnxscript=Figure(why="wrong"))
-    cells = [cell.strip() for cell in bench_peers.line(found).split("|")]
-    assert cells[3:8] == ["**1.500**", "**1.490**", "1.000", "wrong", "missing"]
-    assert bench_peers.summary([found])[2:4] == ["| tasoopt | 1 | 0 | 0 | 1.500 |", "| onnxsim | 1 | 0 | 0 | 1.490 |"]
-    noisy = Row("net", "network", "unchanged", Figure(1.0, 0.85, 1.05), {OURS: Figure(1.1, 1.01, 1.2)})
-    assert "**" not in bench_peers.line(noisy)
-    assert bench_peers.summary([noisy])[2] == "| tasoopt | 0 | 0 | 0 | 1.100 |"
 
 
 def test_the_rank_correlation_is_spearmans():
@@ -194,12 +128,44 @@ def test_what_cannot_be_timed_at_another_number_of_threads_has_no_figure_there(m
     assert (found.record.speedup.ratio, found.beside) == (2.0, None)
 
 
-@pytest.mark.parametrize("script", [bench, bench_cost, bench_openvino, bench_intervals, bench_peers])
+@pytest.mark.parametrize("script", [bench, bench_cost, bench_openvino, bench_intervals])
 def test_names_that_no_model_has_are_refused(script, tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_peers, "versions", lambda: bench_peers.PACKAGES)  # as if all of them were installed
+    monkeypatch.setattr(bench, "missing", list)  # as if all other tools were installed
     found = CliRunner().invoke(script.main, ["towers", "nosuch", "--output", str(tmp_path / "page.md")])
     assert found.exit_code == 2
     assert "expected names of networks or models, found nosuch" in found.output
+
+
+def test_the_benchmarks_say_which_other_tools_are_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "versions", lambda: {"onnxscript": "1", "transformers": "2"})
+    found = CliRunner().invoke(bench.main, ["towers", "--output", str(tmp_path / "page.md")])
+    assert found.exit_code == 2
+    assert "found no onnxsim, onnxslim: install them by `pip install -e '.[bench]'`" in " ".join(found.output.split())
+    assert not (tmp_path / "page.md").exists()
+
+
+@pytest.mark.parametrize(("options", "measured"), [((), True), (("--no-peers",), False)])
+def test_other_tools_are_measured_unless_they_are_left_out(options, measured, tmp_path, monkeypatch):
+    beside = standings.Standing(standings.Figure(1.0, 0.99, 1.01), dict.fromkeys(standings.TOOLS, standings.UNCHANGED))
+    monkeypatch.setattr(bench, "missing", list)
+    monkeypatch.setattr(bench, "measure", lambda *_: benched("improved", 2.0))
+    monkeypatch.setattr(bench, "side_by_side", lambda *_: beside)
+    page = tmp_path / "page.md"
+    found = CliRunner().invoke(bench.main, ["towers", *options, "--output", str(page)])
+    assert found.exit_code == 0, found.output
+    assert ("\n| model | tasoopt | onnxsim |" in page.read_text()) == measured
+    assert ("\n| net | unchanged | unchanged |" in page.read_text()) == measured
+    assert "\n| net | network | 2 to 1 | improved |" in page.read_text()
+
+
+def test_a_model_that_cannot_be_timed_beside_other_tools_keeps_its_own_row(monkeypatch, tmp_path, capsys):
+    def fails(*_):
+        raise TasoError("no memory")
+
+    monkeypatch.setattr(bench, "side_by_side", fails)
+    row = benched("improved", 2.0)
+    assert bench.beside_peers(row, tmp_path / "net.onnx", OptimizeSettings()) is None
+    assert capsys.readouterr().err == "net: not timed beside other tools, no memory\n"
 
 
 def test_repetitions_are_counted_against_intervals():
