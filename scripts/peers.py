@@ -8,12 +8,12 @@ from pathlib import Path
 from taso_opt.core.packages import installed_version
 
 PACKAGES = {
-    "onnxsim": "onnxsim",
-    "onnxslim": "onnxslim",
-    "onnxscript": "onnxscript",
-    "transformers": "onnxruntime",
+    "onnxsim": ("onnxsim",),
+    "onnxslim": ("onnxslim",),
+    "onnxscript": ("onnxscript",),
+    "transformers": ("onnxruntime", "onnxruntime-gpu"),
 }
-"""The tools, in the order of the columns, and the packages that carry them."""
+"""The tools, in the order of the columns, and the packages of which one carries them."""
 
 LIMIT_S = 60.0
 WORKER = Path(__file__).with_name("peer_worker.py")
@@ -30,8 +30,8 @@ class Attempt:
 
 def versions() -> dict[str, str]:
     """The version of each tool that is installed; others are missing."""
-    found = {tool: installed_version(package) for tool, package in PACKAGES.items()}
-    return {tool: version for tool, version in found.items() if version is not None}
+    found = ((tool, installed_version(package)) for tool, packages in PACKAGES.items() for package in packages)
+    return {tool: version for tool, version in found if version is not None}
 
 
 def missing() -> list[str]:

@@ -42,6 +42,13 @@ def test_a_tool_that_writes_a_file_is_taken_and_others_say_why_not(attempt):
     assert attempt("forgets").failure == "exit code 0"
 
 
+def test_tools_are_found_by_the_packages_that_carry_them(monkeypatch):
+    installed = {"onnxslim": "0.1", "onnxruntime-gpu": "1.3"}
+    monkeypatch.setattr(peers, "installed_version", installed.get)
+    assert peers.versions() == {"onnxslim": "0.1", "transformers": "1.3"}
+    assert peers.missing() == ["onnxscript", "onnxsim"]
+
+
 def save(path, operator, factor, **names):
     """A model that joins its input with a number."""
     node = helper.make_node(operator, ["x", "c"], ["y"], **names)
