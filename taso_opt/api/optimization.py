@@ -36,6 +36,7 @@ from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.core.rule import Rule
 from taso_opt.core.scratch import scratch_folder
+from taso_opt.core.term import Term
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -63,6 +64,7 @@ from taso_opt.search.clock import Clock
 from taso_opt.search.finals import FailedCheck
 from taso_opt.search.kinds import remark, telling_kind
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
+from taso_opt.search.remembered import RememberedSearch
 from taso_opt.search.samples import Sample
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import Builder
@@ -153,27 +155,29 @@ def search(job: Job) -> tuple[SearchResult, Costs]:
     with CostTable() as table:
         measurer = Measurer.of_model(job.process, job.run, job.info, model, bound)
         latency = CostModel.of_model(model, bound, table, measurer, measuring)
-        question = search_question(job, rules.rules)
-        clock = Clock(table.cut(latency.place, question))
+        memory = RememberedSearch(table, latency.place, search_question(job, rules.rules))
         latency.settle(model.graph.outputs)
-        with rare_garbage_collection():
-            found, costs = _searched(job, rules, latency, bound, clock)
+        found = memory.recall(model.graph.outputs, rules)
+        if found is None:
+            with rare_garbage_collection():
+                found = _searched(job, rules, latency, bound)
+            if found.stopped_by != "interrupt":
+                memory.remember(found)
+        else:
+            job.tell(f"going by what a search at {found.recalled_from} found")
+            for doubted in found.doubted:
+                latency.measure_again(model.graph.outputs, doubted)
+        costs = Costs.of(job.goal, latency, bound, model.graph.outputs)
         predicted = latency.cost(model.graph.outputs) + job.saved_s, latency.cost(found.plans[0].outputs)
-        if clock.repeats and found.stopped_by == "budget":
-            found = replace(found, stopped_by="cut")
-        elif clock.cut is not None and found.stopped_by != "interrupt":
-            table.remember_cut(latency.place, question, clock.cut)
     if found.stopped_by == "interrupt":
         job.tell("interrupted: checking the best plan found so far; a second interrupt gives up")
     return found, replace(costs, predicted=predicted)
 
 
-def _searched(
-    job: Job, rules: CompiledRules, latency: CostModel, bound: Builder, clock: Clock
-) -> tuple[SearchResult, Costs]:
+def _searched(job: Job, rules: CompiledRules, latency: CostModel, bound: Builder) -> SearchResult:
     """What a search finds, and anew where that rests on noise; its plans are priced by the costs as they are then."""
-    model, outputs, found = job.model, job.model.graph.outputs, None
-    rewriter = Rewriter.of_model(model, rules)
+    model, outputs = job.model, job.model.graph.outputs
+    rewriter, clock = Rewriter.of_model(model, rules), Clock()
 
     def report(best: Plan, expanded: int) -> None:
         left = max(0.0, job.budget - clock.seconds)
@@ -181,30 +185,30 @@ def _searched(
         predicted = duration(best.cost * 1e3) if costs.trade is None else f"{best.cost:.3f} by {job.goal}"
         job.tell(f"searching: {graphs} expanded, best predicted {predicted}, {left:.0f} s left")
 
-    while found is None or _rests_on_noise(job, found, latency, clock):
+    found = None
+    while True:
         costs = Costs.of(job.goal, latency, bound, outputs)
         limits = SearchLimits(budget=max(0.0, job.budget - clock.seconds))
         space = model.builder, rewriter, costs.oracle, spellable(model, without=job.without)
         result = BacktrackingSearch(*space, job.settings.alpha, limits, clock).run(outputs, report)
         found = result if found is None else result.after(found)
-    costs = Costs.of(job.goal, latency, bound, outputs)
-    return found.priced(costs.oracle.cost), costs
+        leader = found.leader
+        if leader is None or clock.is_past(job.budget):
+            break
+        found = replace(found, doubted=(*found.doubted, leader.outputs))
+        if not _rests_on_noise(found, leader, outputs, latency):
+            break
+    return found.priced(Costs.of(job.goal, latency, bound, outputs).oracle.cost)
 
 
-def _rests_on_noise(job: Job, found: SearchResult, latency: CostModel, clock: Clock) -> bool:
-    """Whether what was found looks otherwise when its costs are measured again, and a new search has time.
+def _rests_on_noise(found: SearchResult, leader: Plan, outputs: tuple[Term, ...], latency: CostModel) -> bool:
+    """Whether the leader of a search looks otherwise when its costs are measured again.
 
     Much of the best plan's gain may go; or, where none gains, the runner-up may come to gain.
     """
-    if found.stopped_by in ("interrupt", "budget") or clock.is_past(job.budget):
-        return False
-    plan = found.plans[0] if found.plans[0].steps else found.runner_up
-    if plan is None:
-        return False
-    outputs = job.model.graph.outputs
-    moved, cost = latency.measure_again(outputs, plan.outputs), latency.cost(outputs)
-    gain = cost - latency.cost(plan.outputs)
-    return moved > max(NOISE_SHARE * cost, DOUBTFUL * gain) and (gain > 0 or plan is not found.runner_up)
+    moved, cost = latency.measure_again(outputs, leader.outputs), latency.cost(outputs)
+    gain = cost - latency.cost(leader.outputs)
+    return moved > max(NOISE_SHARE * cost, DOUBTFUL * gain) and (gain > 0 or leader is not found.runner_up)
 
 
 def _faster(job: Job) -> tuple[ModelProto, tuple[Rule, ...]] | None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from hashlib import file_digest, sha256
+from pathlib import Path
 from typing import Any
 
+import taso_opt
 from taso_opt import __version__
 from taso_opt.api.job import Job
 from taso_opt.core.rule import RuleSet
 from taso_opt.runtime.inputs import add_array
 from taso_opt.search.finals import Standard
 from taso_opt.search.plan import Plan
+from taso_opt.spec import load_specs
 
 
 def search_question(job: Job, rules: RuleSet) -> str:
-    """A digest of all that a search depends on beside costs: model, sizes, rules, goal, budget, version of the tool."""
+    """A digest of all that a search depends on beside costs: model, sizes, rules, goal, budget, this tool itself."""
     sizes, without = sorted(job.source.bindings.items()), sorted(job.without)
-    found = sha256(repr((__version__, sizes, job.goal, job.budget, job.settings.alpha, without)).encode())
+    found = sha256(repr((_own_code(), sizes, job.goal, job.budget, job.settings.alpha, without)).encode())
     found.update(" ".join(rule.name for rule in rules).encode())
     _add_model(found, job)
     return found.hexdigest()
@@ -35,6 +39,16 @@ def contest_question(job: Job, plans: Sequence[Plan], standard: Standard) -> str
         for name, array in sorted(sample.items()):
             found.update(name.encode())
             add_array(found, array)
+    return found.hexdigest()
+
+
+@cache
+def _own_code() -> str:
+    """A digest of the modules of this tool: another search may find something else."""
+    found = sha256(load_specs().digest.encode())
+    package = Path(taso_opt.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        found.update(f"{path.relative_to(package).as_posix()} ".encode() + path.read_bytes())
     return found.hexdigest()
 
 

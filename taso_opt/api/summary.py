@@ -120,4 +120,5 @@ def search_summary(found: SearchResult, costs: Costs) -> SearchSummary:
         costs.latency.measuring_s,
         found.stopped_by,
         points,
+        found.recalled_from,
     )

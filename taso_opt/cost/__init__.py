@@ -5,7 +5,7 @@ from taso_opt.cost.goal import LATENCY, QUANTITIES, Goal, parse_bytes, parse_obj
 from taso_opt.cost.layout import NOTHING, Around, Layouts
 from taso_opt.cost.measure import Measurer, spelling_keys
 from taso_opt.cost.model import CostModel
-from taso_opt.cost.table import CostEntry, CostTable, Cut, Decision, cache_folder
+from taso_opt.cost.table import CostEntry, CostTable, Decision, cache_folder
 from taso_opt.cost.trade import BROKEN, TradeCost
 from taso_opt.cost.units import Unit
 
@@ -17,7 +17,6 @@ __all__ = [
     "CostEntry",
     "CostModel",
     "CostTable",
-    "Cut",
     "Decision",
     "Device",
     "Goal",

@@ -48,11 +48,11 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Where time has cut a search: how often its clock was asked, and to which of these it said yes, from 1."""
+class FoundBefore:
+    """What a search has found, as bytes that only the search can read, and when."""
 
-    asked: int
-    past: tuple[int, ...]
+    found: bytes
+    made_at: str
 
 
 def cache_folder() -> Path:
@@ -116,18 +116,24 @@ class CostTable:
                 "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)", (device, contest, winner, now)
             )
 
-    def cut(self, device: str, search: str) -> Cut | None:
-        """Where time has cut a search on a device; None for one that it has not cut there."""
-        query = "SELECT asked, past FROM cuts WHERE device = ? AND search = ?"
-        row = self._connection.execute(query, (device, search)).fetchone()
-        return None if row is None else Cut(row[0], tuple(map(int, row[1].split())))
+    def search(self, device: str, question: str) -> FoundBefore | None:
+        """What a search on a device has found; None for one that was never made there."""
+        query = "SELECT found, made_at FROM searches WHERE device = ? AND question = ?"
+        row = self._connection.execute(query, (device, question)).fetchone()
+        return None if row is None else FoundBefore(*row)
 
-    def remember_cut(self, device: str, search: str, cut: Cut) -> None:
-        """Remember where time has cut a search, in place of where it did before."""
+    def remember_search(self, device: str, question: str, found: bytes) -> None:
+        """Remember what a search has found, in place of what it found before."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        row = device, search, cut.asked, " ".join(map(str, cut.past)), now
         with self._writing():
-            self._connection.execute("INSERT OR REPLACE INTO cuts VALUES (?, ?, ?, ?, ?)", row)
+            self._connection.execute(
+                "INSERT OR REPLACE INTO searches VALUES (?, ?, ?, ?)", (device, question, found, now)
+            )
+
+    def forget_searches(self) -> None:
+        """Forget what searches have found: the next ones go their way again, with the costs that are known."""
+        with self._writing():
+            self._connection.execute("DELETE FROM searches")
 
     def verdict(self, device: str, check: str) -> str | None:
         """What a check on a device has ended with; None where there was none that ended well."""
@@ -144,7 +150,7 @@ class CostTable:
         """Forget everything; the number of costs there were."""
         with self._connection:
             self._connection.execute("DELETE FROM decisions")
-            self._connection.execute("DELETE FROM cuts")
+            self._connection.execute("DELETE FROM searches")
             self._connection.execute("DELETE FROM verdicts")
             return self._connection.execute("DELETE FROM costs").rowcount
 
@@ -207,8 +213,8 @@ class CostTable:
                 "PRIMARY KEY (device, contest)) WITHOUT ROWID"
             )
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS cuts (device TEXT, search TEXT, asked INTEGER, past TEXT, made_at TEXT, "
-                "PRIMARY KEY (device, search)) WITHOUT ROWID"
+                "CREATE TABLE IF NOT EXISTS searches (device TEXT, question TEXT, found BLOB, made_at TEXT, "
+                "PRIMARY KEY (device, question))"
             )
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS verdicts (device TEXT, check_digest TEXT, verdict TEXT, "

@@ -26,8 +26,7 @@ HEADLINES = {
 }
 STOPPED_BY = {
     "exhausted": "there were no more graphs to explore",
-    "budget": "the time for the search was up",
-    "cut": "its time was up there when it first ran (a larger --budget, or tasoopt cost clear, lets it go on)",
+    "budget": "its time was up (a larger --budget lets it go on)",
     "expansions": "the limit of expanded graphs was reached",
     "patience": "it had stopped gaining",
     "interrupt": "the user interrupted it",

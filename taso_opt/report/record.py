@@ -76,7 +76,8 @@ class ObjectivePart:
 class SearchSummary:
     """How the search went; the costs are predictions in milliseconds.
 
-    Of its seconds, `measuring_seconds` went into measuring `measured` kernels whose cost was not known yet.
+    Of its seconds, `measuring_seconds` went into measuring `measured` kernels whose cost was not known yet. An answer
+    that was `recalled_from` an earlier run, with its time, is described as it was found then.
     """
 
     predicted_before_ms: float
@@ -88,6 +89,7 @@ class SearchSummary:
     measuring_seconds: float
     stopped_by: str
     progress: tuple[SearchPoint, ...] = ()
+    recalled_from: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, reduce
 from operator import or_
 
@@ -45,6 +45,13 @@ class CompiledRules:
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def named(self, names: Collection[str]) -> Iterator[CompiledRule]:
+        """The forms of the rules that have one of these names, in both directions; the others stay uncompiled."""
+        for direction in self._directions:
+            if direction.rule.name in names:
+                yield from direction.forms
+        yield from (form for form in self.on_request if form.rule.name in names)
 
     def may_match(self, root: str, operators: Iterable[str]) -> Iterator[CompiledRule]:
         """The forms that may match a term, by its operator and all of its upper operators; some others too."""

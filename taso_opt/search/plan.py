@@ -29,7 +29,7 @@ class SearchLimits:
 
     Work ends a search only after `least_patience` graphs, so that the largest models get somewhere too. It is counted
     in terms looked at and moves judged, not in seconds: where a search ends must not depend on how busy the machine is.
-    Only `budget` is in seconds; what it cuts is reported as cut by it, and is cut there again (see `clock`).
+    Only `budget` is in seconds; what it cuts is reported as cut by it, and remembered as that (see `remembered`).
     """
 
     budget: float = 40.0
@@ -55,7 +55,8 @@ class SearchResult:
 
     `history` has one point for each improvement, the first for the original graph, the last for the end. The
     `runner_up` is the cheapest of the graphs that a search makes in one long stride and that cost no less than the
-    original.
+    original. `doubted` are the graphs whose costs were measured once more when a search had ended; what an earlier run
+    has found was `recalled_from` then.
     """
 
     plans: tuple[Plan, ...]
@@ -65,9 +66,18 @@ class SearchResult:
     stopped_by: str
     history: tuple[SearchPoint, ...] = ()
     runner_up: Plan | None = None
+    doubted: tuple[tuple[Term, ...], ...] = ()
+    recalled_from: str = ""
 
     def __iter__(self) -> Iterator[Plan]:
         return iter(self.plans)
+
+    @property
+    def leader(self) -> Plan | None:
+        """The best plan or, where none gains, the runner-up; None where a search was ended before its end."""
+        if self.stopped_by in ("interrupt", "budget"):
+            return None
+        return self.plans[0] if self.plans[0].steps else self.runner_up
 
     def priced(self, cost: Callable[[tuple[Term, ...]], float]) -> SearchResult:
         """The same by other costs: what is now no cheaper than the original graph falls out."""
@@ -83,6 +93,7 @@ class SearchResult:
             explored=self.explored + explored,
             expanded=self.expanded + expanded,
             seconds=self.seconds + seconds,
+            doubted=(*earlier.doubted, *self.doubted),
             history=tuple(
                 SearchPoint(one.seconds + seconds, one.explored + explored, one.expanded + expanded, one.cost)
                 for one in self.history

@@ -48,7 +48,6 @@ def test_the_new_operator_with_the_longest_kernels_is_it():
         {"predicted": (100.0, 80.0)},  # the new operators are a small part of it
         {"without": ("Gelu",)},
         {"stopped_by": "budget"},
-        {"stopped_by": "cut"},
         {"stopped_by": "interrupt"},
     ],
 )

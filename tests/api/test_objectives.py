@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -174,14 +175,17 @@ def test_the_python_function_takes_numbers():
         taso_opt.optimize(onnx.ModelProto(), max_size_growth=-1)
 
 
-def test_a_search_that_time_cut_ends_there_in_the_next_run_too(chain, tmp_path, process):
+def test_a_search_that_time_cut_is_recalled_and_goes_on_with_more_time(chain, tmp_path, process):
     def run(budget):
-        record = optimize_file(chain, OptimizeSettings(dry_run=True, budget=budget), process=process)
-        return record.search.stopped_by, record.search.explored
+        return optimize_file(chain, OptimizeSettings(dry_run=True, budget=budget), process=process).search
 
     first = run(1e-4)
-    assert first[0] == "budget"
-    assert run(1e-4) == ("cut", first[1])
-    ended, explored = run(20.0)
-    assert ended not in ("budget", "cut")
-    assert explored > first[1]
+    assert (first.stopped_by, first.recalled_from) == ("budget", "")
+    again = run(1e-4)
+    assert again.recalled_from
+    assert replace(again, recalled_from="", measured=0, measuring_seconds=0.0) == replace(
+        first, measured=0, measuring_seconds=0.0
+    )
+    longer = run(20.0)
+    assert (longer.recalled_from, longer.stopped_by) == ("", "patience") or longer.stopped_by == "exhausted"
+    assert longer.explored > first.explored

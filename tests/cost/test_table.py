@@ -173,6 +173,21 @@ def test_verdicts_are_kept_for_each_device_until_they_are_cleared(tmp_path):
         assert table.verdict("cpu", "check") is None
 
 
+def test_searches_are_kept_for_each_device_until_they_are_forgotten_or_cleared(tmp_path):
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        table.remember_search("cpu", "question", b"first")
+        table.remember_search("cpu", "question", b"second")
+        table.store([CostEntry("cpu", "unit", 1.0, 0.0, 1)])
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        assert table.search("cpu", "question").found == b"second" and table.search("cpu", "question").made_at
+        assert table.search("cuda", "question") is table.search("cpu", "another") is None
+        table.forget_searches()
+        assert table.search("cpu", "question") is None and table.load("cpu") == {"unit": 1.0}
+        table.remember_search("cpu", "question", b"third")
+        table.clear()
+        assert table.search("cpu", "question") is None
+
+
 def test_a_table_from_before_decisions_gets_them(tmp_path):
     path = tmp_path / "costs.sqlite"
     with CostTable(path) as table:
