@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from taso_opt.core.term import Apply, Const, Term, opened, operator_count
 from taso_opt.rewrite.lift import FOLDABLE
@@ -46,9 +47,13 @@ def folding_sequences(
     up or where the same is done to them again. Of what the same rules do from one place, as with each pair of the
     operands of a sum, the first few are enough. Rules that are hopeless one after the other are not followed.
     """
+    wholes = {whole: operands for whole, operands in sums.values() if len(operands) <= FEW_OPERANDS}
     for term in terms:
         found: Counter[tuple[int, ...]] = Counter()
-        for sequence in _from_place(term, only_consumer, sums, rewriter, is_hopeless):
+        for sequence in chain(
+            _from_place(term, only_consumer, sums, rewriter, is_hopeless),
+            _within(term, wholes[term], rewriter, is_hopeless) if term in wholes else (),
+        ):
             rules = rules_of(sequence[0])
             found[rules] += 1
             if found[rules] <= SEQUENCES_ALIKE and not is_hopeless(rules):
@@ -82,6 +87,27 @@ def _from_place(
             taken_in = list(_taken_in(term, step, rewriter)) if rewriter.is_defined(term) else []
             if taken_in or not _only_respells(step, rewriter):
                 yield from taken_in or _continued(term, step, only_consumer, sums, rewriter, is_hopeless)
+
+
+def _within(
+    whole: Term, operands: tuple[Term, ...], rewriter: Rewriter, is_hopeless: IsHopeless
+) -> Iterator[StepSequence]:
+    """What combines weights of some operands of a longer sum, with a step that joins it and others.
+
+    As where an image that is added goes into the kernel of one of its convolutions, and this into that of another.
+    """
+    assert isinstance(whole, Apply), f"expected a sum or product, found {whole!r}"
+    weights = {child for operand in operands for child in operand.children}
+    for first in rewriter.sum_rewrites(whole, operands):
+        left = _operands(first.image, whole, frozenset(operands))
+        made = [one for one in left if one not in operands]
+        combined = {child for one in made for child in one.children if isinstance(child, Apply)} - weights
+        if is_hopeless(rules_of((first,))) or not any(map(rewriter.is_constant, combined)):
+            continue
+        following = rewriter.sum_rewrites(whole, left) if len(left) > 2 else rewriter.rewrites(first.image)
+        for step in following:
+            if not leaves_whole(step, made) and not _takes_apart(step, rewriter):
+                yield (first, step), ((whole, step.image),)
 
 
 def _only_respells(step: Step, rewriter: Rewriter) -> bool:

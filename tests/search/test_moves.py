@@ -234,6 +234,25 @@ def test_an_enlarged_kernel_meets_another_one_in_a_longer_sum(op):
     assert ((whole, op.Add(merged, between)),) in [replacements for _, replacements in found]
 
 
+ABSORB = f"Add(Conv(x, y; {NONE}), x) = Conv(x, Add(y, IdentityKernel(y)); {NONE}) where x[n, c, h, w], y[c, c, 1, 1]".replace(
+    "(s_h, s_w)", "(1, 1)"
+)
+SMALL_AND_LARGE = (
+    f"Add(Conv(x, y; {NONE}), Conv(x, z; {ONE})) = Conv(x, Add(Enlarge(y; pads=(1, 1, 1, 1)), z); {ONE}) "
+    "where x[n, c, h, w], y[m, c, i, j], z[m, c, i+2, j+2]"
+)
+
+
+def test_an_image_that_is_added_goes_by_one_of_two_convolutions_into_the_other(op):
+    x = tensor(Var, "x", 1, 4, 8, 8)
+    plain = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
+    padded, small, large = {**plain, "pads": (1,) * 4}, tensor(Const, "f", 4, 4, 1, 1), tensor(Const, "g", 4, 4, 3, 3)
+    whole = op.Add(op.Add(op.Conv(x, large, **padded), op.Conv(x, small, **plain)), x)
+    kernel = op.Add(op.Enlarge(op.Add(small, op.IdentityKernel(small)), pads=(1,) * 4), large)
+    found = folding(op, whole, ABSORB, SMALL_AND_LARGE)
+    assert [len(steps) for steps, pairs in found if pairs == ((whole, op.Conv(x, kernel, **padded)),)] == [2]
+
+
 def test_the_size_of_a_graph_does_not_grow_with_what_its_weights_are_made_of(op):
     x, parts = tensor(Var, "x", 16, 8), [tensor(Const, f"w{at}", 8, 2) for at in range(4)]
     plain, joined = op.MatMul(x, tensor(Const, "w", 8, 8)), op.MatMul(x, op.Concat(*parts, axis=-1))
