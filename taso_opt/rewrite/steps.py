@@ -36,6 +36,9 @@ from taso_opt.spec.constants import Constants
 MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
 
+MOST_BRACKETED = 4
+"""Of how many operands a sum or product may be for every three of them to be bracketed in every way."""
+
 
 class Rewriter:
     """Matches a rule set against terms; what it learns about a term holds in every graph that contains it."""
@@ -239,7 +242,7 @@ class Rewriter:
         """Every way to replace a sum of these operands, however they are bracketed."""
         place = whole, operands
         if place not in self._folds:
-            found = (*self._fold_steps(*place), *self._pair_steps(*place))
+            found = (*self._fold_steps(*place), *self._pair_steps(*place), *self._bracketed_steps(*place))
             self._folds[place] = tuple({step.replacements: step for step in reversed(found)}.values())
         return self._folds[place]
 
@@ -321,6 +324,21 @@ class Rewriter:
                 ((_, target),) = step.replacements
                 if not isinstance(target, Apply) or target.operator != root.operator:
                     yield from self._regrouped(step.rule, root, (target, *others))
+
+    def _bracketed_steps(self, root: Apply, operands: tuple[Term, ...]) -> Iterator[Step]:
+        """What rules about three operands, of which two are bracketed, make of any three in a short sum or product.
+
+        As x (1/2 (1 + erf(x / sqrt 2))), whose definition has (x / 2) in brackets.
+        """
+        if len(operands) > MOST_BRACKETED:
+            return
+        for chosen in combinations(range(len(operands)), 3):
+            others = [operand for at, operand in enumerate(operands) if at not in chosen]
+            for last in chosen:
+                pair = self._builder.apply(root.operator, tuple(operands[at] for at in chosen if at != last), {})
+                for step in self.rewrites(self._builder.apply(root.operator, (pair, operands[last]), {})):
+                    if not isinstance(step.image, Apply) or step.image.operator != root.operator:
+                        yield from self._regrouped(step.rule, root, (step.image, *others))
 
     def _regrouped(self, rule: CompiledRule, root: Apply, operands: Sequence[Term]) -> Iterator[Step]:
         """The step that puts a sum of other operands in the place of one; none where it does not fit."""
