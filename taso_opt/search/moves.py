@@ -10,6 +10,7 @@ from typing import Any
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.step import Replacements, Step, StepSequence, rules_of
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.collapsing import collapsed
 from taso_opt.search.folding import IsHopeless, folding_sequences, laid_bare
 from taso_opt.search.neighbourhood import Expired, LocalChange, Neighbourhood
 from taso_opt.search.parting import parted
@@ -213,9 +214,10 @@ def _folding(
             alike.setdefault(here.look(term, rewriter), []).append(term)
 
     def found(places: Sequence[Term], is_hopeless: IsHopeless) -> list[StepSequence]:
-        folding, parting = (takewhile(lambda _: not expired(), places) for _ in range(2))
+        folding, parting, collapsing = (takewhile(lambda _: not expired(), places) for _ in range(3))
         sequences = folding_sequences(folding, here.only_consumer, sums, rewriter, is_hopeless)
-        return [*sequences, *parted(parting, here.only_consumer, sums, rewriter)]
+        respelled = collapsed(collapsing, here.only_consumer, rewriter, is_hopeless)
+        return [*sequences, *parted(parting, here.only_consumer, sums, rewriter), *respelled]
 
     def changes(sequences: Iterable[StepSequence]) -> list[tuple[Move, LocalChange]]:
         local = (here.local_change(*sequence) for sequence in sequences)

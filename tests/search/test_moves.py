@@ -234,9 +234,9 @@ def test_an_enlarged_kernel_meets_another_one_in_a_longer_sum(op):
     assert ((whole, op.Add(merged, between)),) in [replacements for _, replacements in found]
 
 
-ABSORB = f"Add(Conv(x, y; {NONE}), x) = Conv(x, Add(y, IdentityKernel(y)); {NONE}) where x[n, c, h, w], y[c, c, 1, 1]".replace(
-    "(s_h, s_w)", "(1, 1)"
-)
+ABSORB = (
+    f"Add(Conv(x, y; {NONE}), x) = Conv(x, Add(y, IdentityKernel(y)); {NONE}) where x[n, c, h, w], y[c, c, 1, 1]"
+).replace("(s_h, s_w)", "(1, 1)")
 SMALL_AND_LARGE = (
     f"Add(Conv(x, y; {NONE}), Conv(x, z; {ONE})) = Conv(x, Add(Enlarge(y; pads=(1, 1, 1, 1)), z); {ONE}) "
     "where x[n, c, h, w], y[m, c, i, j], z[m, c, i+2, j+2]"

@@ -1,0 +1,94 @@
+"""Sequences of steps that spell an expression in another way until one operator says it, or most of it.
+
+As x s (1 + k x x) = s (x + k x x x), which is what GELU by tanh takes the tanh of. Each spelling before the last may
+cost more than alpha allows, since runtimes recognize some and compute those by kernels that may be slow. So a few steps
+are looked ahead, whatever they cost, and what they lead to is one move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TypeAlias
+
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Term, operator_count
+from taso_opt.rewrite.step import Step, StepSequence, rules_of
+from taso_opt.rewrite.steps import Rewriter
+
+MOST_STEPS = 3
+MOST_SPELLINGS = 100
+"""How many spellings of an expression are looked at after each number of steps."""
+
+FEWEST_OPERATORS, MOST_OPERATORS = 4, 16
+"""Of expressions that are looked at: shorter ones are rewritten at once, in longer ones there is no end to it."""
+
+LEAST_SAVED = 3
+"""How many operators fewer the last step leaves."""
+
+IsHopeless: TypeAlias = Callable[[tuple[int, ...]], bool]
+"""Whether rules, one after the other, lead to no gain."""
+
+
+def collapsed(
+    terms: Iterable[Term], only_consumer: Callable[[Term], Term | None], rewriter: Rewriter, is_hopeless: IsHopeless
+) -> Iterator[StepSequence]:
+    """The sequences at those of some terms that are whole expressions: no other operator goes on with them alone."""
+    for term in terms:
+        if rewriter.is_constant(term) or not rewriter.is_light(term):
+            continue
+        consumer = only_consumer(term)
+        if consumer is not None and rewriter.is_light(consumer):
+            continue
+        if FEWEST_OPERATORS <= len(_expression(term, rewriter)) <= MOST_OPERATORS:
+            yield from _from_place(term, rewriter, is_hopeless)
+
+
+def _from_place(place: Term, rewriter: Rewriter, is_hopeless: IsHopeless) -> Iterator[StepSequence]:
+    reached = {place}
+    frontier: list[tuple[Term, tuple[Step, ...]]] = [(place, ())]
+    for length in range(1, MOST_STEPS + 1):
+        following: list[tuple[Term, tuple[Step, ...]]] = []
+        for spelled, taken in frontier[:MOST_SPELLINGS]:
+            for step in _steps(spelled, rewriter):
+                steps, saved = (*taken, step), _saved(step.rule.rule)
+                is_last = saved >= LEAST_SAVED
+                if is_hopeless(rules_of(steps)) or (length == 1 if is_last else length == MOST_STEPS or saved < 0):
+                    continue
+                image = rewriter.replaced(spelled, step.mapping)
+                if image is None or image in reached:
+                    continue
+                reached.add(image)
+                if is_last:
+                    yield steps, ((place, image),)
+                else:
+                    following.append((image, steps))
+        frontier = following
+
+
+def _steps(spelled: Term, rewriter: Rewriter) -> Iterator[Step]:
+    terms = _expression(spelled, rewriter)
+    for term in terms:
+        yield from rewriter.rewrites(term)
+    for whole, operands in dict(rewriter.sums(terms).values()).items():
+        yield from rewriter.sum_rewrites(whole, operands)
+
+
+def _expression(root: Term, rewriter: Rewriter) -> list[Term]:
+    """What is computed element by element from a term down, children before parents."""
+    found: dict[Term, None] = {}
+    stack = [root]
+    while stack:
+        term = stack[-1]
+        inside = [one for one in term.children if one not in found and rewriter.is_light(one)]
+        inside = [one for one in inside if not rewriter.is_constant(one)]
+        if inside:
+            stack.extend(inside)
+        else:
+            found[stack.pop()] = None
+    return list(found)
+
+
+@lru_cache(maxsize=4096)
+def _saved(rule: Rule) -> int:
+    return operator_count(rule.source) - operator_count(rule.target)
