@@ -1,4 +1,7 @@
-"""What a pointwise convolution, with a bias of its own or without, makes of the bias before it; for weights only."""
+"""What a convolution, with a bias of its own or without, makes of the bias before it; for weights only.
+
+It is the same for every pixel where the convolution looks at no pads.
+"""
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
@@ -10,8 +13,8 @@ PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 
 
 
 def infer(a, k, b=None):
-    if a.rank != 1 or k.rank < 3 or any(size != 1 for size in k.shape[2:]):
-        raise TypeMismatch(f"expected a bias and a pointwise kernel for ComposedBias, found {a} and {k}")
+    if a.rank != 1 or k.rank < 3:
+        raise TypeMismatch(f"expected a bias and a kernel for ComposedBias, found {a} and {k}")
     same_dims("inner channels of ComposedBias", a.shape, k.shape[1:2])
     if b is not None:
         same_dims("output channels of ComposedBias", b.shape, k.shape[:1])
@@ -19,7 +22,8 @@ def infer(a, k, b=None):
 
 
 def evaluate(xp, a, k, b=None):
-    mixed = xp.contract("md,d->m", xp.reshape(k, xp.shape(k)[:2]), a)
+    taps = "hijkl"[: len(xp.shape(k)) - 2]
+    mixed = xp.contract(f"md{taps},d->m", k, a)
     return mixed if b is None else xp.add(mixed, b)
 
 
@@ -27,12 +31,16 @@ OPERATOR = weight_operator("ComposedBias", infer, evaluate, arity=None, choices=
 
 
 @definition()
-def composed_bias(op, a: "d", k: "m d 1 1"):
-    pixel = op.Reshape(a, shape=(1, symbol("d"), 1, 1))
-    return op.ComposedBias(a, k), op.Reshape(op.Conv(pixel, k, **PLAIN), shape=(symbol("m"),))
+def composed_bias(op, a: "d", k: "m d i j"):
+    return op.ComposedBias(a, k), op.Reshape(op.Conv(_window(op, a), k, **PLAIN), shape=(symbol("m"),))
 
 
 @definition()
-def composed_biases(op, a: "d", k: "m d 1 1", b: "m"):
-    pixel = op.Reshape(a, shape=(1, symbol("d"), 1, 1))
-    return op.ComposedBias(a, k, b), op.Reshape(op.Conv(pixel, k, b, **PLAIN), shape=(symbol("m"),))
+def composed_biases(op, a: "d", k: "m d i j", b: "m"):
+    return op.ComposedBias(a, k, b), op.Reshape(op.Conv(_window(op, a), k, b, **PLAIN), shape=(symbol("m"),))
+
+
+def _window(op, a):
+    """All that a convolution sees at one pixel, where everything is the bias."""
+    channels, rows, columns = map(symbol, "dij")
+    return op.Expand(op.Reshape(a, shape=(1, channels, 1, 1)), shape=(1, channels, rows, columns))

@@ -202,6 +202,14 @@ KERNELS: tuple[Pool, ...] = (
     _pool(
         "composed kernels", "composed", "x: n c h w", "f: m c 3 3; k: p m 1 1; a: m; b: p", without=NOT_SUMS, together=0
     ),
+    _pool(
+        "kernels after pointwise ones",
+        "composed",
+        "x: n c h w",
+        "f: m c 1 1; k: p m 3 3; a: m; b: p",
+        without=NOT_SUMS,
+        together=0,
+    ),
     _pool("pooling kernels", "pooling", "x: n 2*c h w", "f: 2*c c 3 3; a: 2*c", without=(*JOINS, *FLAT), max_ops=3),
 )
 
