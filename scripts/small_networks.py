@@ -155,6 +155,14 @@ def grouped_block() -> onnx.ModelProto:
     return _finished(b, b.node("Relu", b.node("Add", conv(b, grouped, both), x)), (1, CHANNELS, IMAGE, IMAGE))
 
 
+def expanded_kernel() -> onnx.ModelProto:
+    """A layer of an ExpandNet as it is trained: conv 1x1 to more channels, conv 3x3, conv 1x1 back, nothing between."""
+    b, wide = GraphBuilder("expanded_kernel"), 2 * CHANNELS
+    value = conv(b, _image(b), (CHANNELS, wide), bias_std=0.0)
+    value = conv(b, value, (wide, wide), 3)
+    return _finished(b, b.node("Relu", conv(b, value, (wide, CHANNELS))), (1, CHANNELS, IMAGE, IMAGE))
+
+
 def fire() -> onnx.ModelProto:
     """SqueezeNet's fire module: relu(conv1x1), then a 1x1 and a 3x3 side by side, concatenated."""
     b, inner = GraphBuilder("fire"), CHANNELS // 2
@@ -223,6 +231,7 @@ _BUILDERS: tuple[Callable[[], onnx.ModelProto], ...] = (
     layer_norm,
     repvgg_block,
     grouped_block,
+    expanded_kernel,
     fire,
     mobile_block,
     transition,
