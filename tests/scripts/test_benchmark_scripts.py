@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -122,10 +123,32 @@ def test_what_cannot_be_timed_at_another_number_of_threads_has_no_figure_there(m
     def fails(*_):
         raise TasoError("no time")
 
-    monkeypatch.setattr(bench, "optimize_file", lambda *_: benched("improved", 2.0).record)
+    monkeypatch.chdir(tmp_path)  # where records say that outputs are
+    monkeypatch.setattr(bench, "optimize_file", written(b"same"))
     monkeypatch.setattr(bench, "compare_files", fails)
     found = bench.measure("net", "network", tmp_path / "net.onnx", OptimizeSettings())
-    assert (found.record.speedup.ratio, found.beside) == (2.0, None)
+    assert (found.record.speedup.ratio, found.beside, found.again) == (2.0, None, "0")
+
+
+def written(*contents):
+    """What stands in for optimize_file, and writes these contents one after the other, the last one ever again."""
+    left = list(contents)
+
+    def optimize_file(*_):
+        record = benched("improved", 2.0).record
+        Path(record.output).write_bytes(left.pop(0) if len(left) > 1 else left[0])
+        return record
+
+    return optimize_file
+
+
+def test_a_second_run_that_writes_another_file_is_told(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "optimize_file", written(b"first", b"second"))
+    monkeypatch.setattr(bench, "comparison", lambda *_: None)
+    found = bench.measure("net", "network", tmp_path / "net.onnx", OptimizeSettings())
+    assert found.again == "0, another file"
+    assert bench.line(found).endswith(" 0, another file |")
 
 
 @pytest.mark.parametrize("script", [bench, bench_cost, bench_openvino, bench_intervals])
