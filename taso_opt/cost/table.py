@@ -21,6 +21,9 @@ from taso_opt.errors import InvalidInputError
 log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
+MOST_SEARCHES = 500
+"""How many searches are remembered, the last ones; each takes up to 100 KB."""
+
 BUSY_TIMEOUT_S = 30.0
 BUSY_PAUSE_S = 0.01
 CACHE_VARIABLE = "TASOOPT_CACHE"
@@ -123,12 +126,12 @@ class CostTable:
         return None if row is None else FoundBefore(*row)
 
     def remember_search(self, device: str, question: str, found: bytes) -> None:
-        """Remember what a search has found, in place of what it found before."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        """Remember what a search has found, in place of what it found before, and forget the oldest of too many."""
+        row = device, question, found, datetime.now(UTC).isoformat(timespec="seconds")
+        newest = "SELECT rowid FROM searches ORDER BY made_at DESC, rowid DESC LIMIT ?"
         with self._writing():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO searches VALUES (?, ?, ?, ?)", (device, question, found, now)
-            )
+            self._connection.execute("INSERT OR REPLACE INTO searches VALUES (?, ?, ?, ?)", row)
+            self._connection.execute(f"DELETE FROM searches WHERE rowid NOT IN ({newest})", (MOST_SEARCHES,))
 
     def forget_searches(self) -> None:
         """Forget what searches have found: the next ones go their way again, with the costs that are known."""

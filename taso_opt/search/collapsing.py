@@ -7,14 +7,14 @@ are looked ahead, whatever they cost, and what they lead to is one move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TypeAlias
 
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, operator_count
 from taso_opt.rewrite.step import Step, StepSequence, rules_of
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.folding import IsHopeless, OnlyConsumer
 
 MOST_STEPS = 3
 MOST_SPELLINGS = 100
@@ -26,12 +26,9 @@ FEWEST_OPERATORS, MOST_OPERATORS = 4, 16
 LEAST_SAVED = 3
 """How many operators fewer the last step leaves."""
 
-IsHopeless: TypeAlias = Callable[[tuple[int, ...]], bool]
-"""Whether rules, one after the other, lead to no gain."""
-
 
 def collapsed(
-    terms: Iterable[Term], only_consumer: Callable[[Term], Term | None], rewriter: Rewriter, is_hopeless: IsHopeless
+    terms: Iterable[Term], only_consumer: OnlyConsumer, rewriter: Rewriter, is_hopeless: IsHopeless
 ) -> Iterator[StepSequence]:
     """The sequences at those of some terms that are whole expressions: no other operator goes on with them alone."""
     for term in terms:
@@ -53,7 +50,8 @@ def _from_place(place: Term, rewriter: Rewriter, is_hopeless: IsHopeless) -> Ite
             for step in _steps(spelled, rewriter):
                 steps, saved = (*taken, step), _saved(step.rule.rule)
                 is_last = saved >= LEAST_SAVED
-                if is_hopeless(rules_of(steps)) or (length == 1 if is_last else length == MOST_STEPS or saved < 0):
+                goes_on = 0 <= saved < LEAST_SAVED and length < MOST_STEPS
+                if is_hopeless(rules_of(steps)) or not (goes_on or (is_last and length > 1)):
                     continue
                 image = rewriter.replaced(spelled, step.mapping)
                 if image is None or image in reached:

@@ -10,7 +10,7 @@ import json
 import logging
 import zlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -79,7 +79,7 @@ def _written(found: SearchResult) -> dict[str, Any]:
             for plan in found.plans
         ],
         "doubted": [[places[output] for output in outputs] for outputs in found.doubted],
-        "history": [list(asdict(point).values()) for point in found.history],
+        "history": [astuple(point) for point in found.history],
         "end": [found.explored, found.expanded, found.seconds, found.stopped_by],
     }
 

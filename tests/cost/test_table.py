@@ -188,6 +188,15 @@ def test_searches_are_kept_for_each_device_until_they_are_forgotten_or_cleared(t
         assert table.search("cpu", "question") is None
 
 
+def test_the_last_searches_are_remembered(tmp_path, monkeypatch):
+    monkeypatch.setattr("taso_opt.cost.table.MOST_SEARCHES", 2)
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        for question in ("first", "second", "third"):
+            table.remember_search("cpu", question, question.encode())
+        kept = [table.search("cpu", question) is not None for question in ("first", "second", "third")]
+    assert kept == [False, True, True]
+
+
 def test_a_table_from_before_decisions_gets_them(tmp_path):
     path = tmp_path / "costs.sqlite"
     with CostTable(path) as table:
