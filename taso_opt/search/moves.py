@@ -232,7 +232,8 @@ def _folding(
     gaining: dict[Term, set[tuple[int, ...]]] = {}
     for move, _ in first:
         if move.change < 0:
-            gaining.setdefault(move.steps[0].root, set()).add(rules_of(move.steps))
+            for place in (move.steps[0].root, move.replacements[0][0]):  # a spelling may begin inside of its place
+                gaining.setdefault(place, set()).add(rules_of(move.steps))
     others: list[StepSequence] = []
     for places in alike.values():
         wanted = gaining.get(places[0], set())

@@ -8,7 +8,9 @@ from taso_opt.core.term import Const, Var
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search import collapsing
 from taso_opt.search.collapsing import collapsed
+from taso_opt.search.moves import moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.trials import Trials
 from taso_opt.spec.text import parse_rule
 from terms import tensor
 
@@ -66,6 +68,22 @@ def test_expressions_that_are_long_or_too_many_steps_away_are_left(op, x, monkey
     assert sequences(op, spelled(op, x))
     monkeypatch.setattr(collapsing, "MOST_STEPS", 1)
     assert sequences(op, spelled(op, x)) == []
+
+
+def test_at_places_that_look_alike_all_are_collapsed(op, x):
+    weights = [tensor(Const, f"w{at}", 8, 8) for at in range(3)]
+    below = [op.MatMul(x, weight) for weight in weights]
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (SOFTPLUS, MISH))))
+    outputs = tuple(op.MatMul(spelled(op, one), weights[0]) for one in below)
+    single, joint = moves_from(
+        Neighbourhood(outputs, is_constant=rewriter.is_constant),
+        rewriter,
+        lambda changes, _: [-float(change.saved) for change in changes],
+        Trials(),
+    )
+    wanted = {(spelled(op, one), op.Mish(one)) for one in below}
+    assert wanted <= {pair for move in single for pair in move.replacements}
+    assert wanted in [set(move.replacements) for move in joint]
 
 
 def test_what_leads_to_no_gain_elsewhere_is_not_followed(op, x):
