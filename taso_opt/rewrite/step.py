@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
-from taso_opt.core.term import Term
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Term, operator_count
 from taso_opt.rewrite.pattern import CompiledRule
 
 MOST_LEVELS = 4
@@ -52,6 +54,16 @@ def leaves_whole(step: Step, operands: Collection[Term]) -> bool:
         level = {child for term in level for child in term.children}
         missing -= level
     return not missing
+
+
+def operators_saved(step: Step) -> int:
+    """How many operators fewer the right side of a step's rule has than the left one, as it stands in the library."""
+    return _operators_saved(step.rule.rule)
+
+
+@lru_cache(maxsize=4096)
+def _operators_saved(rule: Rule) -> int:
+    return operator_count(rule.source) - operator_count(rule.target)
 
 
 def rules_of(steps: Iterable[Step]) -> tuple[int, ...]:

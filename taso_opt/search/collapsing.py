@@ -8,11 +8,9 @@ are looked ahead, whatever they cost, and what they lead to is one move.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
-from taso_opt.core.rule import Rule
-from taso_opt.core.term import Term, operator_count
-from taso_opt.rewrite.step import Step, StepSequence, rules_of
+from taso_opt.core.term import Term
+from taso_opt.rewrite.step import Step, StepSequence, operators_saved, rules_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.folding import IsHopeless, OnlyConsumer
 
@@ -48,7 +46,7 @@ def _from_place(place: Term, rewriter: Rewriter, is_hopeless: IsHopeless) -> Ite
         following: list[tuple[Term, tuple[Step, ...]]] = []
         for spelled, taken in frontier[:MOST_SPELLINGS]:
             for step in _steps(spelled, rewriter):
-                steps, saved = (*taken, step), _saved(step.rule.rule)
+                steps, saved = (*taken, step), operators_saved(step)
                 is_last = saved >= LEAST_SAVED
                 goes_on = 0 <= saved < LEAST_SAVED and length < MOST_STEPS
                 if is_hopeless(rules_of(steps)) or not (goes_on or (is_last and length > 1)):
@@ -85,8 +83,3 @@ def _expression(root: Term, rewriter: Rewriter) -> list[Term]:
         else:
             found[stack.pop()] = None
     return list(found)
-
-
-@lru_cache(maxsize=4096)
-def _saved(rule: Rule) -> int:
-    return operator_count(rule.source) - operator_count(rule.target)

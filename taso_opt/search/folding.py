@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from taso_opt.core.term import Apply, Const, Term, opened, operator_count
+from taso_opt.core.term import Apply, Const, Term, opened
 from taso_opt.rewrite.lift import FOLDABLE
-from taso_opt.rewrite.step import Step, StepSequence, leaves_whole, rules_of
+from taso_opt.rewrite.step import Step, StepSequence, leaves_whole, operators_saved, rules_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.parting import Sums, fold, in_sum, sum_with
 
@@ -179,8 +179,7 @@ def _operands(term: Term, whole: Apply, known: frozenset[Term]) -> tuple[Term, .
 
 def _takes_apart(step: Step, rewriter: Rewriter) -> bool:
     """Whether a step puts many operators in the place of few, or takes weights apart: that combines nothing."""
-    rule = step.rule.rule
-    return operator_count(rule.target) - operator_count(rule.source) >= MANY_MORE or rewriter.parts_weights(step)
+    return -operators_saved(step) >= MANY_MORE or rewriter.parts_weights(step)
 
 
 def _continued(
