@@ -3,6 +3,9 @@
 Most changes that rules offer lose, many of them by far, and each that is measured takes as long as one that gains. A
 guess tells those by far from the others: it counts what a kernel moves and multiplies (see `work`), and how much longer
 than that count says kernels of the same operators took on this device. It decides what is measured and nothing else.
+
+How long a convolution of groups takes for what it counts depends on the channels of a group, which runtimes compute in
+blocks: there only kernels with as many of them tell.
 """
 
 from __future__ import annotations
@@ -38,18 +41,22 @@ class Guesses:
         self._known[unit.key] = seconds
         rough = rough_seconds(unit, self._builder)
         if 0 < seconds < math.inf and rough > 0:
-            insort(self._ratios[_kind(unit)], seconds / rough)
+            insort(self._ratios[self._kind(unit)], seconds / rough)
 
     def seconds(self, unit: Unit) -> float | None:
         """The cost of a kernel as it was learnt, or as others of its operators let it seem; None without any."""
         known = self._known.get(unit.key)
         if known is not None:
             return known
-        ratios = self._ratios.get(_kind(unit))
+        ratios = self._ratios.get(self._kind(unit))
         if not ratios:
             return None
         return ratios[int(LOWER * len(ratios))] * rough_seconds(unit, self._builder)
 
+    def _kind(self, unit: Unit) -> _Kind:
+        return tuple(sorted(self._operator(member) for member in unit.members if isinstance(member, Apply)))
 
-def _kind(unit: Unit) -> _Kind:
-    return tuple(sorted(member.operator for member in unit.members if isinstance(member, Apply)))
+    def _operator(self, term: Apply) -> str:
+        if term.operator != "Conv" or term.attribute("group") == 1:
+            return term.operator
+        return f"{term.operator} of {self._builder.type(term.args[1]).shape[1]} channels a group"

@@ -4,13 +4,14 @@ import math
 
 import pytest
 
-from taso_opt.core.term import Var
+from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.guess import Guesses
 from taso_opt.cost.units import UnitFinder
 from taso_opt.cost.work import rough_seconds
 
 SLOWER = 3.0
+SAME = {"dilations": (1, 1), "pads": (1, 1, 1, 1), "strides": (1, 1)}
 
 
 @pytest.fixture
@@ -54,3 +55,16 @@ def test_what_takes_no_time_or_cannot_run_tells_nothing_of_others(op, unit_of, s
     guesses = learnt(op, [unit_of("Tanh", 10)], lambda unit: seconds)
     assert guesses.seconds(unit_of("Tanh", 10)) == seconds
     assert guesses.seconds(unit_of("Tanh", 20)) is None
+
+
+def test_convolutions_of_groups_are_told_by_those_with_as_many_channels_in_a_group(op):
+    def grouped(channels, group):
+        image, kernel = TensorType("float32", (1, channels, 28, 28)), (channels, channels // group, 3, 3)
+        convolution = op.Conv(Var("x", image), Const("w", TensorType("float32", kernel)), group=group, **SAME)
+        return UnitFinder(op).units([convolution])[0]
+
+    guesses = learnt(op, [grouped(32, 8)], lambda unit: SLOWER * rough_seconds(unit, op))
+    wider = grouped(64, 16)
+    assert guesses.seconds(wider) == pytest.approx(SLOWER * rough_seconds(wider, op))
+    assert guesses.seconds(grouped(32, 4)) is None
+    assert guesses.seconds(grouped(32, 1)) is None
