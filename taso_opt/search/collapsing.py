@@ -8,15 +8,13 @@ are looked ahead, whatever they cost, and what they lead to is one move.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from taso_opt.core.term import Term
-from taso_opt.rewrite.step import Step, StepSequence, operators_saved, rules_of
+from taso_opt.rewrite.step import Step, StepSequence, operators_saved
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.folding import IsHopeless, OnlyConsumer
-
-MOST_STEPS = 3
-MOST_SPELLINGS = 100
-"""How many spellings of an expression are looked at after each number of steps."""
+from taso_opt.search.folding import OnlyConsumer
+from taso_opt.search.lookahead import IsHopeless, looked_ahead
 
 FEWEST_OPERATORS, MOST_OPERATORS = 4, 16
 """Of expressions that are looked at: shorter ones are rewritten at once, in longer ones there is no end to it."""
@@ -29,6 +27,7 @@ def collapsed(
     terms: Iterable[Term], only_consumer: OnlyConsumer, rewriter: Rewriter, is_hopeless: IsHopeless
 ) -> Iterator[StepSequence]:
     """The sequences at those of some terms that are whole expressions: no other operator goes on with them alone."""
+    steps_in = partial(_steps, rewriter=rewriter)
     for term in terms:
         if rewriter.is_constant(term) or not rewriter.is_light(term):
             continue
@@ -36,30 +35,15 @@ def collapsed(
         if consumer is not None and rewriter.is_light(consumer):
             continue
         if FEWEST_OPERATORS <= len(_expression(term, rewriter)) <= MOST_OPERATORS:
-            yield from _from_place(term, rewriter, is_hopeless)
+            yield from looked_ahead(term, steps_in, _is_last, _goes_on, rewriter, is_hopeless)
 
 
-def _from_place(place: Term, rewriter: Rewriter, is_hopeless: IsHopeless) -> Iterator[StepSequence]:
-    reached = {place}
-    frontier: list[tuple[Term, tuple[Step, ...]]] = [(place, ())]
-    for length in range(1, MOST_STEPS + 1):
-        following: list[tuple[Term, tuple[Step, ...]]] = []
-        for spelled, taken in frontier[:MOST_SPELLINGS]:
-            for step in _steps(spelled, rewriter):
-                steps, saved = (*taken, step), operators_saved(step)
-                is_last = saved >= LEAST_SAVED
-                goes_on = 0 <= saved < LEAST_SAVED and length < MOST_STEPS
-                if is_hopeless(rules_of(steps)) or not (goes_on or (is_last and length > 1)):
-                    continue
-                image = rewriter.replaced(spelled, step.mapping)
-                if image is None or image in reached:
-                    continue
-                reached.add(image)
-                if is_last:
-                    yield steps, ((place, image),)
-                else:
-                    following.append((image, steps))
-        frontier = following
+def _is_last(step: Step) -> bool:
+    return operators_saved(step) >= LEAST_SAVED
+
+
+def _goes_on(step: Step) -> bool:
+    return 0 <= operators_saved(step) < LEAST_SAVED
 
 
 def _steps(spelled: Term, rewriter: Rewriter) -> Iterator[Step]:

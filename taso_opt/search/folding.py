@@ -11,6 +11,7 @@ from taso_opt.core.term import Apply, Const, Term, opened
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.step import Step, StepSequence, leaves_whole, operators_saved, rules_of
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.lookahead import IsHopeless
 from taso_opt.search.parting import Sums, fold, in_sum, sum_with
 
 SEQUENCE_LENGTH = 3
@@ -26,9 +27,6 @@ MANY_MORE = 4
 
 OnlyConsumer = Callable[[Term], Term | None]
 """The one term that uses a term, None where several do."""
-
-IsHopeless = Callable[[tuple[int, ...]], bool]
-"""Whether rules, one after the other, lead to no gain."""
 
 
 def folding_sequences(

@@ -10,8 +10,10 @@ from typing import Any
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.step import Replacements, Step, StepSequence, rules_of
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.bracketing import bracketed, brackets_anew
 from taso_opt.search.collapsing import collapsed
-from taso_opt.search.folding import IsHopeless, folding_sequences, laid_bare
+from taso_opt.search.folding import folding_sequences, laid_bare
+from taso_opt.search.lookahead import IsHopeless
 from taso_opt.search.neighbourhood import Expired, LocalChange, Neighbourhood
 from taso_opt.search.parting import parted
 from taso_opt.search.trials import Trials, rounds
@@ -214,10 +216,11 @@ def _folding(
             alike.setdefault(here.look(term, rewriter), []).append(term)
 
     def found(places: Sequence[Term], is_hopeless: IsHopeless) -> list[StepSequence]:
-        folding, parting, collapsing = (takewhile(lambda _: not expired(), places) for _ in range(3))
+        folding, parting, collapsing, bracketing = (takewhile(lambda _: not expired(), places) for _ in range(4))
         sequences = folding_sequences(folding, here.only_consumer, sums, rewriter, is_hopeless)
         respelled = collapsed(collapsing, here.only_consumer, rewriter, is_hopeless)
-        return [*sequences, *parted(parting, here.only_consumer, sums, rewriter), *respelled]
+        regrouped = bracketed(bracketing, rewriter, is_hopeless)
+        return [*sequences, *parted(parting, here.only_consumer, sums, rewriter), *respelled, *regrouped]
 
     def changes(sequences: Iterable[StepSequence]) -> list[tuple[Move, LocalChange]]:
         local = (here.local_change(*sequence) for sequence in sequences)
@@ -249,8 +252,13 @@ def _begin_none_of(wanted: Iterable[tuple[int, ...]]) -> IsHopeless:
 
 
 def _is_worth_pricing(change: LocalChange, rewriter: Rewriter) -> bool:
-    """Whether operators are saved, constants combined, or weights prepared in one way again, as groups paired twice."""
-    return change.saved > 0 or _combines_constants(change, rewriter) or _prepares_again(change.steps, rewriter)
+    """Whether operators are saved, constants combined, products multiplied in another order, or weights prepared again.
+
+    These are prepared in one way again, as where groups are paired twice.
+    """
+    if change.saved > 0 or _combines_constants(change, rewriter) or _prepares_again(change.steps, rewriter):
+        return True
+    return len(change.steps) > 1 and brackets_anew(change.steps[-1])
 
 
 def _prepares_again(steps: Sequence[Step], rewriter: Rewriter) -> bool:

@@ -6,7 +6,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search import collapsing
+from taso_opt.search import collapsing, lookahead
 from taso_opt.search.collapsing import collapsed
 from taso_opt.search.moves import moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
@@ -66,7 +66,7 @@ def test_expressions_that_are_long_or_too_many_steps_away_are_left(op, x, monkey
     assert sequences(op, spelled(op, x)) == []
     monkeypatch.setattr(collapsing, "MOST_OPERATORS", 6)
     assert sequences(op, spelled(op, x))
-    monkeypatch.setattr(collapsing, "MOST_STEPS", 1)
+    monkeypatch.setattr(lookahead, "MOST_STEPS", 1)
     assert sequences(op, spelled(op, x)) == []
 
 
