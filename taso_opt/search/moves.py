@@ -15,7 +15,7 @@ from taso_opt.search.collapsing import collapsed
 from taso_opt.search.folding import folding_sequences, laid_bare
 from taso_opt.search.lookahead import IsHopeless
 from taso_opt.search.neighbourhood import Expired, LocalChange, Neighbourhood
-from taso_opt.search.parting import parted
+from taso_opt.search.parting import Sums, parted
 from taso_opt.search.trials import Trials, rounds
 from taso_opt.search.unjoining import unjoined
 
@@ -216,11 +216,7 @@ def _folding(
             alike.setdefault(here.look(term, rewriter), []).append(term)
 
     def found(places: Sequence[Term], is_hopeless: IsHopeless) -> list[StepSequence]:
-        folding, parting, collapsing, bracketing = (takewhile(lambda _: not expired(), places) for _ in range(4))
-        sequences = folding_sequences(folding, here.only_consumer, sums, rewriter, is_hopeless)
-        respelled = collapsed(collapsing, here.only_consumer, rewriter, is_hopeless)
-        regrouped = bracketed(bracketing, rewriter, is_hopeless)
-        return [*sequences, *parted(parting, here.only_consumer, sums, rewriter), *respelled, *regrouped]
+        return _sequences(lambda: takewhile(lambda _: not expired(), places), here, sums, rewriter, is_hopeless)
 
     def changes(sequences: Iterable[StepSequence]) -> list[tuple[Move, LocalChange]]:
         local = (here.local_change(*sequence) for sequence in sequences)
@@ -243,6 +239,19 @@ def _folding(
         sequences = found(places[1:], _begin_none_of(wanted)) if wanted else []
         others += [one for one in sequences if rules_of(one[0]) in wanted]
     return first + changes(others)
+
+
+def _sequences(
+    places: Callable[[], Iterable[Term]], here: Neighbourhood, sums: Sums, rewriter: Rewriter, is_hopeless: IsHopeless
+) -> list[StepSequence]:
+    """The sequences of all kinds that begin at some places and gain as a whole or not at all."""
+    consumer = here.only_consumer
+    return [
+        *folding_sequences(places(), consumer, sums, rewriter, is_hopeless),
+        *parted(places(), consumer, sums, rewriter),
+        *collapsed(places(), consumer, rewriter, is_hopeless),
+        *bracketed(places(), rewriter, is_hopeless),
+    ]
 
 
 def _begin_none_of(wanted: Iterable[tuple[int, ...]]) -> IsHopeless:
