@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, overload
 
@@ -49,9 +50,12 @@ class Contest:
     """How the finals ended; `recalled` is the earlier decision that they followed, None where they were open.
 
     Where the earlier decision is that the original stays, `finals` is None: nothing was measured again. `winner` is the
-    winner's file, None where that is not all that is written, as with weights in a file beside it.
+    winner's file, None where that is not all that is written, as with weights in a file beside it. The cost table knows
+    the contest by its `place` and `question`.
     """
 
+    place: str
+    question: str
     finals: Finals | None
     recalled: Decision | None = None
     winner: Path | None = None
@@ -91,22 +95,23 @@ def hold_contest(
     """
     with CostTable() as table:
         question = contest_question(job, plans, standard)
+        ended = partial(Contest, place, question)
         stage = _stage(job, folder, folded_bytes, RememberedVerdicts(table, place, question))
         candidates = _Candidates(job, stage, plans, folder)
         known = table.decision(place, question)
         if known is not None and known.winner is None:
-            return Contest(None, known)
+            return ended(None, known)
         require_room(job, folded_bytes)
         if known is not None and known.winner is not None and known.winner < len(plans):
             finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, known.winner, job.tell)
             if finals.finalist is not None and finals.finalist.won:
-                return Contest(finals, known, candidates.written(known.winner))
+                return ended(finals, known, candidates.written(known.winner))
         finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, heard=job.tell)
         if finals.finalist is None:
-            return Contest(finals)
+            return ended(finals)
         winner = finals.finalist.number if finals.finalist.won else None
         table.decide(place, question, winner)
-        return Contest(finals, winner=None if winner is None else candidates.written(winner))
+        return ended(finals, winner=None if winner is None else candidates.written(winner))
 
 
 @dataclass(frozen=True)

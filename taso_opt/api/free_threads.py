@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+from taso_opt.api.contest import Contest
 from taso_opt.api.job import Job
 from taso_opt.api.summary import measured_speedup
 from taso_opt.core.processors import cores
+from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure
 from taso_opt.report.record import MeasuredSpeedup, Record
 from taso_opt.runtime import CompareLatency, Contestant, compare_latency
@@ -23,12 +26,13 @@ CLEARLY = 0.97
 SLOWER = "with as many threads as the runtime chooses the result is slower than the original"
 
 
-def with_free_threads(job: Job, record: Record) -> Record:
+def with_free_threads(job: Job, record: Record, contest: Contest) -> Record:
     """The record of an improved model with its speed-up at the runtime's own number of threads, where there is time.
 
     Only what was measured at one thread on the CPU is, on machines that have more. A warning says where it is slower.
+    Where the contest followed the decision of an earlier one, what was measured then is said, with its time.
     """
-    found = _measured(job)
+    found = _remembered(job, contest)
     if found is None:
         return record
     told: tuple[str, ...] = ()
@@ -36,6 +40,17 @@ def with_free_threads(job: Job, record: Record) -> Record:
         interval = f"{found.ratio:.2f}x ({found.low:.2f} to {found.high:.2f})"
         told = (f"{SLOWER}, {interval}: --threads 0 optimizes for them",)
     return replace(record, speedup_free_threads=found, warnings=(*record.warnings, *told))
+
+
+def _remembered(job: Job, contest: Contest) -> MeasuredSpeedup | None:
+    with CostTable() as table:
+        before = None if contest.recalled is None else table.timed_beside(contest.place, contest.question)
+        if before is not None:
+            return replace(MeasuredSpeedup(**json.loads(before.timing)), measured_at=before.made_at)
+        found = _measured(job)
+        if found is not None:
+            table.time_beside(contest.place, contest.question, json.dumps(asdict(found)))
+    return found
 
 
 def _measured(job: Job) -> MeasuredSpeedup | None:

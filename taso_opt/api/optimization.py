@@ -253,7 +253,7 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
             finalist = None if contest.finals is None else contest.finals.finalist
             if finalist is not None and finalist.won:
                 measured = with_measurement(draft, contest, checked_outputs(job))
-                return _improved(job, measured, plans[finalist.number], contest.winner, costs)
+                return _improved(job, measured, plans[finalist.number], contest, costs)
     except UnsupportedError as error:
         return _unchanged(job, replace(draft, reason=f"a rewriting cannot be checked: {error}"))
     except UncheckableError as error:
@@ -296,9 +296,9 @@ def _lost(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:
     )
 
 
-def _improved(job: Job, measured: Record, plan: Plan, written: Path | None, costs: Costs) -> Record:
+def _improved(job: Job, measured: Record, plan: Plan, contest: Contest, costs: Costs) -> Record:
     """Write the winner, a plan's model, and say so."""
-    source, force = job.source, job.settings.force
+    source, force, written = job.source, job.settings.force, contest.winner
     if written is None:
         winner = rewritten(job.model, plan)
         save_atomically(winner, job.output, original=source.path, source=source.proto, force=force)
@@ -312,7 +312,7 @@ def _improved(job: Job, measured: Record, plan: Plan, written: Path | None, cost
         operators_after=operator_counts(winner),
         bytes_added=bytes_added(job.source.proto, winner),
     )
-    return with_free_threads(job, improved)
+    return with_free_threads(job, improved, contest)
 
 
 def _rules(job: Job, plan: Plan) -> list[Rule]:

@@ -58,6 +58,14 @@ class FoundBefore:
     made_at: str
 
 
+@dataclass(frozen=True)
+class TimedBefore:
+    """What was timed beside a contest, as text that only who timed it can read, and when."""
+
+    timing: str
+    made_at: str
+
+
 def cache_folder() -> Path:
     """Where costs are kept: the folder that TASOOPT_CACHE names, or the user's cache folder."""
     named = os.environ.get(CACHE_VARIABLE)
@@ -149,11 +157,26 @@ class CostTable:
         with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (device, check, verdict))
 
+    def timed_beside(self, device: str, contest: str) -> TimedBefore | None:
+        """What was timed beside a contest on a device; None where nothing was."""
+        query = "SELECT timing, made_at FROM timings WHERE device = ? AND contest = ?"
+        row = self._connection.execute(query, (device, contest)).fetchone()
+        return None if row is None else TimedBefore(*row)
+
+    def time_beside(self, device: str, contest: str, timing: str) -> None:
+        """Remember what was timed beside a contest, in place of what was timed before."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._writing():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO timings VALUES (?, ?, ?, ?)", (device, contest, timing, now)
+            )
+
     def clear(self) -> int:
         """Forget everything; the number of costs there were."""
         with self._connection:
             self._connection.execute("DELETE FROM decisions")
             self._connection.execute("DELETE FROM searches")
+            self._connection.execute("DELETE FROM timings")
             self._connection.execute("DELETE FROM verdicts")
             return self._connection.execute("DELETE FROM costs").rowcount
 
@@ -218,6 +241,10 @@ class CostTable:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS searches (device TEXT, question TEXT, found BLOB, made_at TEXT, "
                 "PRIMARY KEY (device, question))"
+            )
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS timings (device TEXT, contest TEXT, timing TEXT, made_at TEXT, "
+                "PRIMARY KEY (device, contest)) WITHOUT ROWID"
             )
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS verdicts (device TEXT, check_digest TEXT, verdict TEXT, "

@@ -24,7 +24,10 @@ class MeasuredLatency:
 
 @dataclass(frozen=True)
 class MeasuredSpeedup:
-    """Time of the original divided by time of the result: corrected by the A/A control, with a 95% interval."""
+    """Time of the original divided by time of the result: corrected by the A/A control, with a 95% interval.
+
+    What an earlier run has measured says at what time, `measured_at`.
+    """
 
     ratio: float
     low: float
@@ -33,6 +36,7 @@ class MeasuredSpeedup:
     control_low: float
     control_high: float
     wall_ratio: float
+    measured_at: str = ""
 
     @property
     def with_interval(self) -> str:

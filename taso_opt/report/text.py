@@ -87,6 +87,8 @@ def _comparison(record: Record) -> Table:
     if record.speedup_free_threads is not None:
         freely = record.speedup_free_threads
         table.add_row("speed-up, --threads 0", "", f"{freely.ratio:.2f}x ({freely.low:.2f} to {freely.high:.2f})")
+        if freely.measured_at:
+            table.add_row("", "", f"as of {freely.measured_at[:10]}")
     if record.max_abs_error is not None and record.max_rel_error is not None:
         table.add_row("largest error", "", f"{record.max_abs_error:.1e} absolute")
         table.add_row("", "", f"{record.max_rel_error:.1e} relative")

@@ -8,6 +8,7 @@ import pytest
 
 from sample_reports import improved
 from taso_opt.api import OptimizeSettings, free_threads, optimize_file
+from taso_opt.api.contest import Contest
 from taso_opt.runtime import RunSettings
 
 
@@ -51,6 +52,21 @@ def test_the_files_themselves_are_timed_with_as_many_threads_as_the_runtime_choo
     assert record.document()["speedup_free_threads"]["ratio"] == found.ratio
 
 
+def test_a_run_that_follows_an_earlier_decision_says_what_was_timed_then(model, process, asked):
+    first, second = (optimized(model, process, force=True) for _ in range(2))
+    assert len(asked) == 1
+    then = second.speedup_free_threads
+    assert not first.speedup_free_threads.measured_at
+    assert replace(then, measured_at="") == first.speedup_free_threads
+    assert second.speedup != first.speedup
+
+
+def test_new_finals_have_a_timing_of_their_own(model, process, asked):
+    for seed in (0, 1):
+        assert not optimized(model, process, seed=seed, force=True).speedup_free_threads.measured_at
+    assert len(asked) == 2
+
+
 def test_what_was_measured_at_more_threads_is_not_timed_again(model, process, asked):
     assert optimized(model, process, threads=2).speedup_free_threads is None
     assert not asked
@@ -66,7 +82,7 @@ def test_one_processor_has_nothing_to_time(model, process, asked, monkeypatch):
 def test_a_warning_says_where_the_result_is_slower(high, is_told, monkeypatch):
     slower = replace(improved().speedup, ratio=0.7, low=0.6, high=high)
     monkeypatch.setattr(free_threads, "_measured", lambda job: slower)
-    record = free_threads.with_free_threads(None, improved())
+    record = free_threads.with_free_threads(None, improved(), Contest("here", "the question", None))
     assert record.speedup_free_threads == slower
     assert any("--threads 0 optimizes for them" in warning for warning in record.warnings) == is_told
 
@@ -78,4 +94,4 @@ def test_what_runs_elsewhere_or_has_no_time_left_is_not_timed_again(change, monk
     monkeypatch.setattr(free_threads, "compare_latency", lambda *_: pytest.fail("it was timed"))
     monkeypatch.setattr(free_threads.time, "monotonic", lambda: 0.0)
     job = SimpleNamespace(**{"run": RunSettings(), "deadline": 60.0, "obstacle": "", **change})
-    assert free_threads.with_free_threads(job, improved()) == improved()
+    assert free_threads.with_free_threads(job, improved(), Contest("here", "the question", None)) == improved()

@@ -39,6 +39,13 @@ def test_the_figures_of_a_candidate_that_did_not_win_are_not_called_after():
     assert "after" not in text
 
 
+def test_a_timing_of_an_earlier_run_says_when_it_was():
+    assert not any("as of" in line for line in said(improved()))
+    earlier = replace(improved().speedup_free_threads, measured_at="2026-11-28T08:00:00+00:00")
+    (line,) = (line for line in said(replace(improved(), speedup_free_threads=earlier)) if "as of" in line)
+    assert line.split() == ["as", "of", "2026-11-28"]
+
+
 def test_five_hundred_steps_of_fifty_rules_fit_two_screens():
     lines = said(SAMPLES["crowded"]())
     assert max(map(len, lines)) <= 80
