@@ -18,6 +18,10 @@ Graphs that multiply more than four times as much as the original are visited bu
 
 Every kernel is measured once, and all searches see the same costs. The search calls costs equal that differ by less
 than measurements tell apart (2% of what a step changes, 0.2% of the whole), so that a gap of less than that is no miss.
+
+The last column tells what hangs on costs being what they are here: each network is searched and visited, with fewer
+graphs, under costs where every kernel takes a factor between 0.8 and 1.25 of its own, drawn at random, times what was
+measured; and under how many of these draws the search stays 2% or more behind the best graph visited.
 """
 
 import os
@@ -25,7 +29,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +39,7 @@ import click
 import onnx
 
 from bench_page import table, table_row, write_page
+from disturbed import DisturbedMeasurer
 from exhaustive import Outputs, Visited, Visitor, cheapest, described
 from small_networks import SMALL
 from taso_opt.api.session import usable_rules
@@ -55,6 +60,9 @@ DEFAULT_ALPHA, ALPHAS = 1.05, (1.0, 1.05, 1.1)
 MISSED = 0.002
 """Gaps from which on the page tells how the optimum is reached."""
 
+DRAWS, GRAPHS_OF_A_DRAW, BEHIND = 5, 250, 0.02
+"""How many draws of other costs a network is searched under, graphs of a visit there, and gaps that count."""
+
 COLUMNS = (
     "network",
     "operators",
@@ -69,6 +77,7 @@ COLUMNS = (
     "search s, cold",
     "search s, warm",
     "visit s",
+    "behind, costs drawn",
 )
 
 
@@ -79,6 +88,7 @@ class Row:
     All graphs were visited of so many operators more than the original, for None without such a bound, for -1 not even
     those of as many.
     `steps` lead to that graph, one line each; `started_at_result` says that they start at what the search found.
+    `drawn_gaps` are the gaps under costs that were drawn.
     """
 
     name: str
@@ -93,6 +103,7 @@ class Row:
     cold_s: float
     warm_s: float
     visit_s: float
+    drawn_gaps: tuple[float, ...] = ()
 
     def gap(self, alpha: float = DEFAULT_ALPHA) -> float:
         """By which share of the optimum the search's result costs more."""
@@ -138,16 +149,20 @@ def main(names: Sequence[str], graphs: int, output: Path) -> None:
             for name in names or SMALL:
                 path = Path(folder) / f"{name}.onnx"
                 onnx.save(SMALL[name](), path)
-                rows.append(measure(name, space(path, table, process), graphs))
+                row = measure(name, space(path, table, process), graphs)
+                rows.append(replace(row, drawn_gaps=drawn_gaps(path, process)))
                 print("\n".join((line(rows[-1]), *missed(rows[-1]))), file=sys.stderr, flush=True)
                 write(rows, output, graphs)
 
 
-def space(path: Path, table: CostTable, process: RuntimeProcess) -> Space:
-    """The model of a file with the shipped rules and costs that are measured when they are asked for."""
+def space(path: Path, table: CostTable, process: RuntimeProcess, draw: int | None = None) -> Space:
+    """The model of a file with the shipped rules and costs that are measured when they are asked for, or drawn."""
     model = read_model(path, load_specs(), {})
     builder = load_specs().builder(model.bindings)
-    measurer = Measurer.of_model(process, RunSettings(), probe(process), model, builder)
+    kind = Measurer if draw is None else DisturbedMeasurer
+    measurer = kind.of_model(process, RunSettings(), probe(process), model, builder)
+    if isinstance(measurer, DisturbedMeasurer) and draw is not None:
+        measurer.draw = draw
     cost = CostModel.of_model(model, builder, table, measurer)
     return Space(model, Rewriter.of_model(model, usable_rules(None, FpClass.E3)), cost)
 
@@ -174,6 +189,18 @@ def measure(name: str, here: Space, graphs: int) -> Row:
         searched[DEFAULT_ALPHA][1],
         visit_s,
     )
+
+
+def drawn_gaps(path: Path, process: RuntimeProcess) -> tuple[float, ...]:
+    """The gaps of the search on the model of a file under costs that are drawn."""
+    gaps = []
+    for draw in range(DRAWS):
+        with TemporaryDirectory(prefix="tasoopt-drawn-") as folder, CostTable(Path(folder) / "costs.sqlite") as table:
+            here = space(path, table, process, draw)
+            found = here.search(DEFAULT_ALPHA).outputs
+            best, _, _ = visited(here, {DEFAULT_ALPHA: found}, GRAPHS_OF_A_DRAW)
+            gaps.append(here.cost.cost(found) / here.cost.cost(best) - 1)
+    return tuple(gaps)
 
 
 def visited(here: Space, results: Mapping[float, Outputs], graphs: int) -> tuple[Outputs, list[Visited], int | None]:
@@ -211,6 +238,7 @@ def line(row: Row) -> str:
         *(f"{seconds * 1e6:.1f}" for seconds in (row.original, row.found[DEFAULT_ALPHA], row.optimum)),
         *(f"{row.gap(alpha):.1%}" for alpha in (DEFAULT_ALPHA, 1.0, 1.1)),
         *(f"{seconds:.1f}" for seconds in (row.cold_s, row.warm_s, row.visit_s)),
+        f"{sum(gap >= BEHIND for gap in row.drawn_gaps)} of {len(row.drawn_gaps)}",
     )
     return table_row(cells)
 

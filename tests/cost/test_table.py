@@ -173,6 +173,17 @@ def test_verdicts_are_kept_for_each_device_until_they_are_cleared(tmp_path):
         assert table.verdict("cpu", "check") is None
 
 
+def test_timings_beside_contests_are_kept_for_each_device_until_they_are_cleared(tmp_path):
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        table.time_beside("cpu", "contest", "1.1")
+        table.time_beside("cpu", "contest", "1.2")
+    with CostTable(tmp_path / "costs.sqlite") as table:
+        assert table.timed_beside("cpu", "contest").timing == "1.2" and table.timed_beside("cpu", "contest").made_at
+        assert table.timed_beside("cuda", "contest") is table.timed_beside("cpu", "another") is None
+        table.clear()
+        assert table.timed_beside("cpu", "contest") is None
+
+
 def test_searches_are_kept_for_each_device_until_they_are_forgotten_or_cleared(tmp_path):
     with CostTable(tmp_path / "costs.sqlite") as table:
         table.remember_search("cpu", "question", b"first")

@@ -170,12 +170,15 @@ def test_steps_are_told_with_the_operators_that_they_touch():
 
 def row(name="net", all_up_to=None, optimum=1e-6, steps=("id: Relu(x) -> x",), started_at_result=False):
     found = {1.0: 1.2e-6, 1.05: 1.1e-6, 1.1: 1e-6}
-    return Row(name, 5, 123, all_up_to, 2e-6, found, optimum, steps, started_at_result, 1.0, 0.5, 9.0)
+    return Row(
+        name, 5, 123, all_up_to, 2e-6, found, optimum, steps, started_at_result, 1.0, 0.5, 9.0, (0.0, 0.021, 0.019)
+    )
 
 
 def test_gaps_are_shares_of_the_optimum():
     cells = [cell.strip() for cell in bench_optimum.line(row()).split("|")]
     assert cells[1:11] == ["net", "5", "123", "all", "2.0", "1.1", "1.0", "10.0%", "20.0%", "0.0%"]
+    assert cells[-2] == "1 of 3"
 
 
 def test_the_page_counts_hits_and_tells_misses(tmp_path):
