@@ -60,10 +60,10 @@ CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.04471
 TRUTHS = {"Where": (0,)}
 """Operands that are true or false."""
 
-NUMBERS = {"Clamp": (1, 2), "ScaledElu": (1,)}
+NUMBERS = {"Clamp": (1, 2), "LeakyRelu": (1,), "ScaledElu": (1,)}
 """Operands of scalar functions that are one number for all elements."""
 
-ATTRIBUTES = {"ScaledElu": (1,)}
+ATTRIBUTES = {"LeakyRelu": (1,), "ScaledElu": (1,)}
 """Those of them that ONNX keeps in attributes."""
 
 TOLERANCE = 2e-4

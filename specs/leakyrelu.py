@@ -1,4 +1,4 @@
-"""max(x, 0) + alpha min(x, 0)."""
+"""max(x, 0) + slope min(x, 0), with one slope as an operand, so that a rule binds it; ONNX keeps it in an attribute."""
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
@@ -6,27 +6,26 @@ from taso_opt.spec.elementwise import scalar_operator
 from taso_opt.spec.piecewise import attribute_ratio, by_sign, fraction, negated, positive
 
 
-def evaluate(xp, x, alpha):
-    return xp.subtract(positive(xp, x), xp.scale(positive(xp, negated(xp, x)), fraction(alpha)))
+def evaluate(xp, x, slope):
+    return xp.subtract(positive(xp, x), xp.multiply(slope, positive(xp, negated(xp, x))))
 
 
 def read(op, node):
-    return op.LeakyRelu(node.inputs[0], alpha=attribute_ratio(node, "alpha", 0.01))
+    if node.types[0] is None:
+        return None
+    alpha = fraction(attribute_ratio(node, "alpha", 0.01))
+    return op.LeakyRelu(node.inputs[0], literal(alpha, node.types[0].dtype))
 
 
 def write(term, context):
-    return OnnxCall("LeakyRelu", term.args, {"alpha": float(fraction(term.attribute("alpha")))})
+    x, slope = term.args
+    value = context.value_of(slope)
+    return None if value is None else OnnxCall("LeakyRelu", (x,), {"alpha": float(value)})
 
 
-SLOPES = ((1, 100), (1, 10), (1, 5))
-OPERATOR = scalar_operator(
-    "LeakyRelu",
-    evaluate,
-    spelling=Spelling(("LeakyRelu",), read, write),
-    choices=tuple({"alpha": alpha} for alpha in SLOPES),
-)
+OPERATOR = scalar_operator("LeakyRelu", evaluate, 2, numbers=True, spelling=Spelling(("LeakyRelu",), read, write))
 
 
-@definition(alpha=SLOPES, respelled=False)
-def leaky_relu(op, x: "*a", alpha):
-    return op.LeakyRelu(x, alpha=alpha), by_sign(op, x, op.Mul(x, literal(fraction(alpha))), x)
+@definition(respelled=False)
+def leaky_relu(op, x: "*a", s: ""):
+    return op.LeakyRelu(x, s), by_sign(op, x, op.Mul(x, s), x)

@@ -6,19 +6,10 @@ ONNX says Elu, and a node of that is read as this one unless its alpha is 1, as 
 from fractions import Fraction
 
 from taso_opt.core.literal import literal
-from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Spelling, definition
 from taso_opt.spec.elementwise import scalar_operator
 from taso_opt.spec.piecewise import by_sign, negated, positive
-from taso_opt.spec.shapes import is_number, same_dtype
 from taso_opt.spec.transcendental import EXP
-
-
-def infer(x, alpha):
-    same_dtype(x, alpha)
-    if not is_number(alpha):
-        raise TypeMismatch(f"expected a number as alpha for ScaledElu, found {alpha}")
-    return x
 
 
 def evaluate(xp, x, alpha):
@@ -32,7 +23,7 @@ def write(term, context):
     return None if value is None else OnnxCall("Elu", (x,), {"alpha": float(value)})
 
 
-OPERATOR = scalar_operator("ScaledElu", evaluate, 2, infer=infer, spelling=Spelling((), lambda op, node: None, write))
+OPERATOR = scalar_operator("ScaledElu", evaluate, 2, numbers=True, spelling=Spelling((), lambda op, node: None, write))
 
 
 @definition(respelled=False)

@@ -46,6 +46,7 @@ class Bounds:
 AT_LEAST_0 = Bounds("{} >= 0", low=0)
 AT_MOST_0 = Bounds("{} <= 0", high=0)
 AT_MOST_1 = Bounds("{} <= 1", high=1)
+AT_LEAST_MINUS_1 = Bounds("{} >= -1", low=-1)
 POSITIVE = Bounds("{} > 0", low=0, open=True)
 AT_LEAST_1 = Bounds("{} >= 1", low=1)
 FROM_0_TO_1 = Bounds("0 <= {} <= 1", low=0, high=1)
@@ -53,7 +54,7 @@ FROM_0_TO_1 = Bounds("0 <= {} <= 1", low=0, high=1)
 ANY = Bounds("{} is constant")
 """Any value, as long as it is known before a model runs; asked for by compositions of rules, not by rules of a file."""
 
-ALL_BOUNDS = (AT_LEAST_0, AT_MOST_1, AT_MOST_0, POSITIVE, AT_LEAST_1, FROM_0_TO_1)
+ALL_BOUNDS = (AT_LEAST_MINUS_1, AT_LEAST_0, AT_MOST_1, AT_MOST_0, POSITIVE, AT_LEAST_1, FROM_0_TO_1)
 """All that a rule may ask for; a weaker one stands before what is stronger."""
 
 

@@ -7,7 +7,8 @@ allow. What is found holds at a few points; the verifier decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -15,10 +16,12 @@ import numpy as np
 
 from taso_opt.core.condition import ALL_BOUNDS, AT_LEAST_1, AT_MOST_0, FROM_0_TO_1, Bounds, Condition
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Term, Var, variables
+from taso_opt.core.term import Apply, Term, Var, postorder, variables
 from taso_opt.core.types import REAL, TensorType
+from taso_opt.errors import TypeMismatch
 from taso_opt.generate.confirm import holds_in_floats
-from taso_opt.generate.scalars import LARGEST, SPREAD, Operation, Values, operations, value_key
+from taso_opt.generate.scalars import LARGEST, SPREAD, Operation, Values, operations, value_key, with_images
+from taso_opt.generate.subsume import subsumes
 from taso_opt.semantics.conditions import fitted
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -36,36 +39,58 @@ NARROW = (FROM_0_TO_1, AT_LEAST_1, AT_MOST_0)
 
 @dataclass(frozen=True)
 class BoundedPool:
-    """Operators over data, a constant `s` within bounds and other constants, and how many of them a side may have."""
+    """Operators over data, a constant `s` within bounds and other constants, and how many of them a side may have.
+
+    Constants that are `numbers` are one element each.
+    """
 
     data: tuple[str, ...]
     others: tuple[str, ...]
     operators: tuple[str, ...]
     max_ops: int
+    numbers: tuple[str, ...]
 
 
-def _pool(data: str, others: str, operators: str, max_ops: int) -> BoundedPool:
-    return BoundedPool(tuple(data.split()), tuple(others.split()), tuple(operators.split()), max_ops)
+def _pool(data: str, others: str, operators: str, max_ops: int, numbers: str = "") -> BoundedPool:
+    names = tuple(data.split()), tuple(others.split()), tuple(operators.split())
+    return BoundedPool(*names, max_ops, tuple(numbers.split()))
 
 
 CONSTANT = "s"
 BOUNDED_POOLS = (
     _pool("x", "", "Relu Abs Max Min Mul Div PRelu", 2),
-    _pool("x", "", "LeakyRelu Mul Div", 2),
+    _pool("x", "", "Relu Abs Max Min Mul LeakyRelu", 2, numbers="s"),
+    _pool("x", "t", "LeakyRelu Mul Div", 2, numbers="t"),
+    _pool("x", "t", "LeakyRelu Mul", 2, numbers="s t"),
     _pool("x", "t", "PRelu Mul Max", 2),
     _pool("x y", "", "Max Min Mul Div", 3),
 )
 
 
-def discover_bounded(library: SpecLibrary, max_ops: int, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
-    """Candidate equations with a condition over the named operators, in the order of their text form."""
+def discover_bounded(
+    library: SpecLibrary, max_ops: int, seed: int, operators: frozenset[str], scalars: Sequence[Rule] = ()
+) -> tuple[Rule, ...]:
+    """Candidate equations with a condition over the named operators, in the order of their text form.
+
+    What a function is under a condition, all its spellings among the `scalars`, equations without one, are as well.
+    """
     found: dict[str, Rule] = {}
     for pool, bounds in product(BOUNDED_POOLS, NARROW):
         names = [name for name in pool.operators if name in operators]
         enumeration = _Enumeration(library, pool, [library.operators[name] for name in names], bounds, seed)
         for rule in enumeration.equations(min(pool.max_ops, max_ops)):
             found[format_rule(rule)] = rule
-    return tuple(found[text] for text in sorted(found))
+    for rule in _in_other_words(library.builder(), tuple(found.values()), scalars, seed):
+        found[format_rule(rule)] = rule
+    return tuple(_most_general([found[text] for text in sorted(found)], library.builder()))
+
+
+def _most_general(rules: Sequence[Rule], builder: Builder) -> Iterator[Rule]:
+    """The rules without those that say of one number what another, under the same condition, says of any tensor."""
+    for rule in rules:
+        others = (other for other in rules if other is not rule and other.conditions == rule.conditions)
+        if not any(subsumes(other, rule, builder) for other in others):
+            yield rule
 
 
 @dataclass
@@ -87,7 +112,8 @@ class _Enumeration:
         self._operations = [operation for operator in operators for operation in operations(operator)]
         generator = np.random.default_rng(seed)
         names = (*pool.data, CONSTANT, *pool.others)
-        leaves: list[Term] = [Var(name, TensorType(REAL, (any_shape(name),))) for name in names]
+        shapes = [() if name in pool.numbers else (any_shape(name),) for name in names]
+        leaves: list[Term] = [Var(name, TensorType(REAL, shape)) for name, shape in zip(names, shapes, strict=True)]
         values = generator.uniform(-SPREAD, SPREAD, (len(names), 2 * SAMPLES))
         values[len(pool.data), :SAMPLES] = fitted(bounds, values[len(pool.data), :SAMPLES], ends=False)
         self._data = set(leaves[: len(pool.data)])
@@ -123,7 +149,8 @@ class _Enumeration:
                 continue
             row = operation.values(*(values for _, values in operands))
             if np.isfinite(row).all() and (np.abs(row) < LARGEST).all() and np.ptp(row[:SAMPLES]) > 0:
-                yield self._builder.apply(operator.name, terms, operation.attributes), row
+                with suppress(TypeMismatch):  # a slope that has to be one number
+                    yield self._builder.apply(operator.name, terms, operation.attributes), row
 
     def _is_useful(self, operator: Operator, operands: Sequence[Term]) -> bool:
         """Whether constants stand where models have them: as scales and slopes of data, and each of them once.
@@ -134,7 +161,7 @@ class _Enumeration:
         constants = [set(variables([operand])) - self._data for operand in operands]
         shared = len(operands) == 2 and bool(constants[0] & constants[1])
         alike = len({operand.operator if isinstance(operand, Apply) else "" for operand in operands}) == 1
-        if operator.name in ("Div", "PRelu"):
+        if operator.name in ("Div", "LeakyRelu", "PRelu"):
             return of_data == [True, False] and not shared
         if operator.name == "Mul":
             return sum(of_data) < len(operands) and not shared
@@ -146,8 +173,45 @@ class _Enumeration:
             return
         if self._builder.types(term) != self._builder.types(other):
             return
-        for bounds in ALL_BOUNDS:
-            rule = Rule((term,), (other,)).under([Condition(CONSTANT, bounds)])
-            if self._bounds.within(bounds) and holds_in_floats(rule, self._builder, self._seed, INSTANCES):
-                yield rule
-                return
+        admitted = [bounds for bounds in ALL_BOUNDS if self._bounds.within(bounds)]
+        yield from _under_the_weakest(self._builder, Rule((term,), (other,)), admitted, self._seed)
+
+
+def _under_the_weakest(builder: Builder, equation: Rule, among: Sequence[Bounds], seed: int) -> Iterator[Rule]:
+    """The equation under the first of some bounds on the constant under which it holds, if it does under any."""
+    for bounds in among:
+        rule = equation.under([Condition(CONSTANT, bounds)])
+        if holds_in_floats(rule, builder, seed, INSTANCES):
+            yield rule
+            return
+
+
+def _in_other_words(builder: Builder, bounded: Iterable[Rule], scalars: Sequence[Rule], seed: int) -> Iterator[Rule]:
+    """The spellings of functions, each as what its function is under a condition.
+
+    To make the function first may cost more than both: runtimes compute a PRelu slower than what it is made of.
+    """
+    for rule in bounded:
+        for function, said in (rule.roots, reversed(rule.roots)):
+            if not isinstance(function, Apply) or _applies(said, function.operator):
+                continue
+            for spelling, call in (rule.roots for rule in scalars):
+                operands = _operands_of(function, call)
+                if operands:
+                    other = with_images(builder, said, operands)
+                    yield from _under_the_weakest(builder, Rule((spelling,), (other,)), ALL_BOUNDS, seed)
+
+
+def _operands_of(function: Apply, call: Term) -> dict[Term, Term]:
+    """What stands in a call of a function for its variables; nothing where it is called otherwise."""
+    if not isinstance(call, Apply):
+        return {}
+    if (call.operator, call.attributes) != (function.operator, function.attributes):
+        return {}
+    operands = dict(zip(function.args, call.args, strict=True))
+    return operands if len(operands) > 1 and all(isinstance(one, Var) for one in operands) else {}
+
+
+def _applies(term: Term, operator: str) -> bool:
+    """Whether an operator has a part in a term."""
+    return any(isinstance(part, Apply) and part.operator == operator for part in postorder([term]))

@@ -93,8 +93,8 @@ FORMS: Mapping[str, tuple[str, ...]] = {
 def cuts(operator: Operator) -> Iterator[Cut]:
     """Every choice of operands and attributes of an operator that is tried."""
     name = operator.name
-    if operator.elementwise and operator.arity == 1:
-        yield from (Cut(_schemes(scheme), values) for values in parameters(operator) for scheme in LARGEST)
+    if operator.is_map:
+        yield from _of_map(operator)
     elif operator.elementwise and operator.arity == 2:
         yield from _of_two(FEW if name in SELDOM else BROADCAST, operator.commutative or name in SELDOM)
     elif name == "Concat":
@@ -145,6 +145,16 @@ def parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
     if operator.name == "Pow":
         return ({"exponent": (symbol("e"), symbol("d"))},)
     return operator.choices.get(SCALARS, ({},))
+
+
+def _of_map(operator: Operator) -> Iterator[Cut]:
+    forms = [mapped(operator, scheme.replace("@", CUT)) for scheme in LARGEST]
+    yield from (Cut(form, values) for values in parameters(operator) for form in forms)
+
+
+def mapped(operator: Operator, scheme: str) -> tuple[str, ...]:
+    """The operands of a map: a tensor of some scheme, and numbers."""
+    return scheme, *[""] * (int(operator.arity or 1) - 1)
 
 
 def _of_two(forms: Mapping[int, tuple[str, ...]], in_order: bool) -> Iterator[Cut]:

@@ -13,7 +13,7 @@ from taso_opt.core.dims import symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import REAL, TensorType, parse_scheme
-from taso_opt.generate.cuts import SELDOM, Cut, G, parameters
+from taso_opt.generate.cuts import SELDOM, Cut, G, mapped, parameters
 from taso_opt.generate.passing import confirmed, passed
 from taso_opt.generate.slices import NEIGHBOURS
 from taso_opt.rewrite.rows import ROW
@@ -84,8 +84,8 @@ def _raised(library: SpecLibrary, builder: Builder) -> Iterator[Rule]:
 
 def _forms(operator: Operator) -> Iterator[Cut]:
     """What an operator is applied to."""
-    if operator.elementwise and operator.arity == 1:
-        yield from (Cut(("*b w",), values) for values in parameters(operator))
+    if operator.is_map:
+        yield from (Cut(mapped(operator, "*b w"), values) for values in parameters(operator))
     pairs = [tuple(pair.split("; ")) for pair in ELEMENTS.get(operator.name, ())]
     in_order = operator.commutative or operator.name in SELDOM
     yield from map(Cut, dict.fromkeys([*pairs, *(pair[::-1] for pair in pairs if not in_order)]))

@@ -15,7 +15,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Term, Var
 from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.canonical import VARIABLES
-from taso_opt.generate.cuts import CUT, WHOLE, Cut, cuts, parameters
+from taso_opt.generate.cuts import CUT, WHOLE, Cut, cuts, mapped, parameters
 from taso_opt.generate.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SWAP
@@ -51,9 +51,9 @@ def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:
         return
     for cut in cuts(operator):
         yield from _joined(builder, operator, cut)
-    if operator.elementwise and operator.arity == 1:
+    if operator.elementwise and operator.arity:
         for values, movement in product(parameters(operator), MOVEMENTS):
-            yield _moved(builder, operator, values, *movement)
+            yield from _moved(builder, operator, values, *movement)
 
 
 def _joined(builder: Builder, operator: Operator, cut: Cut) -> Iterator[Rule]:
@@ -110,9 +110,12 @@ def _moved(
     movement: str,
     scheme: str,
     attributes: Mapping[str, Attribute],
-) -> Rule:
-    """What is moved before or behind a map."""
-    x = Var("x0", parse_scheme(scheme))
-    source = builder.apply(movement, (builder.apply(operator.name, (x,), values),), attributes)
-    target = builder.apply(operator.name, (builder.apply(movement, (x,), attributes),), values)
-    return Rule((source,), (target,))
+) -> Iterator[Rule]:
+    """What is moved before or behind a map, of which the operands but the first are numbers."""
+    x, *numbers = (Var(f"x{at}", parse_scheme(one)) for at, one in enumerate(mapped(operator, scheme)))
+    try:
+        source = builder.apply(movement, (builder.apply(operator.name, (x, *numbers), values),), attributes)
+        target = builder.apply(operator.name, (builder.apply(movement, (x,), attributes), *numbers), values)
+    except DOES_NOT_FIT:
+        return
+    yield Rule((source,), (target,))

@@ -62,10 +62,10 @@ class ScalarPool:
     functions are undefined elsewhere. Where parts are `shared`, what is an operand twice is counted once, as it is
     computed: x^8 takes three products. Spellings `of` operators have the data only in their operands, also of several
     in turn, with zero as a second operand: such operators are bounded, so that spellings may divide, and parts of them
-    are shared. Variables that are `numbers` are one element each: functions are tried with these, with the `ends`, and
-    with what one operator makes of both. Without functions, the spellings are compared with each other, for equations
-    in which a constant of one side is not on the other: what associativity and the like say of any tensors is found
-    elsewhere.
+    are shared. With `parameters`, functions are tried with these of the variables, with the `ends`, and with what one
+    operator makes of both; parameters are one element each, or `tensors`. Without functions, the spellings are compared
+    with each other, for equations in which a constant of one side is not on the other: what associativity and the like
+    say of any tensors is found elsewhere.
     """
 
     functions: tuple[str, ...]
@@ -76,8 +76,9 @@ class ScalarPool:
     positive: bool = False
     of: str = ""
     shared: bool = False
-    numbers: str = ""
+    parameters: str = ""
     ends: str = ""
+    tensors: bool = False
 
 
 def _pool(functions: str, variables: str, literals: str, operators: str, max_ops: int, **other: Any) -> ScalarPool:
@@ -91,10 +92,14 @@ SCALAR_POOLS = (
     _pool("HardSwish", "x", "", "HardSigmoid Mul", 2),
     _pool("Clip", "x", "0 1 6", "Min Max Relu", 2),
     _pool("Clip", "x", "1 6", "Relu Sub", 4),
-    _pool("Clamp", "x s t", "", "Relu Min Max", 2, numbers="s t", ends="0"),
+    _pool("Clamp", "x s t", "", "Relu Min Max", 2, parameters="s t", ends="0"),
     _pool("PRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 5),
-    _pool("LeakyRelu", "x", "0 1/100 1/10 1/5", "Relu Max Min Mul Add Sub", 4),
+    _pool("PRelu", "x s", "", "Relu Neg Mul Add Sub", 5, parameters="s", tensors=True),
+    _pool("LeakyRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 4, parameters="s"),
+    _pool("LeakyRelu", "x s", "", "Relu Neg Mul Add Sub", 5, parameters="s"),
+    _pool("LeakyRelu", "x s", "", "PRelu", 1, parameters="s"),
     _pool("Abs Relu", "x", "0", "Relu Neg Max Min Add Sub", 3),
+    _pool("Min", "x s", "", "Relu Neg", 3, parameters="s", ends="0", tensors=True),
     _pool("Pow", "x", "", "Mul Sqrt", 4, positive=True),
     _pool("Pow", "x", "", "Mul Sqrt", 3, positive=True, shared=True),
     _pool("Pow", "x", "1", "Mul Sqrt Div Reciprocal", 3, positive=True),
@@ -105,8 +110,9 @@ SCALAR_POOLS = (
     _pool("Tanh", "x", "-2 -1 1 2", "Sigmoid Mul Add Sub", 4),
     _pool("Softplus-Tanh", "x", "1 2", "Add Sub Mul Div", 4, of="Sigmoid"),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
-    _pool("ScaledElu", "x s", "-1", "Mul Add", 3, of="Relu Min-Exp", numbers="s"),
+    _pool("ScaledElu", "x s", "-1", "Mul Add", 3, of="Relu Min-Exp", parameters="s"),
     _pool("", "x s", "1", "Add Sub Mul", 2),
+    _pool("", "x", "-1", "Neg Mul", 1),
     _pool("", "x", f"{ROOT_OF_HALF} {1 / ROOT_OF_HALF}", "Mul Div", 1),
 )
 
@@ -129,7 +135,7 @@ def discover_scalars(library: SpecLibrary, max_ops: int, seed: int, operators: f
             names = [name for name in pool.operators if name in operators and name not in in_turn]
             enumeration = _Enumeration(library, pool, [library.operators[name] for name in names], seed)
             chain = [library.operators[name] for name in in_turn]
-            for found in enumeration.spelled(chain, pool.max_ops if max_ops >= 3 else max_ops):
+            for found in enumeration.spelled(chain, pool.max_ops if max_ops >= 3 else min(pool.max_ops, max_ops)):
                 functions.setdefault(found.term, found).spellings.update(found.spellings)
     builder = library.builder()
     rules = {format_rule(rule): rule for found in functions.values() for rule in _equations(builder, found)}
@@ -182,7 +188,9 @@ class _Enumeration:
         generator = np.random.default_rng(seed)
         self._positive = pool.positive
         low = 0.0 if pool.positive else -SPREAD
-        shapes = {name: () if name in pool.numbers.split() else (any_shape(name),) for name in pool.variables}
+        parameters = pool.parameters.split()
+        single = () if pool.tensors else parameters
+        shapes = {name: () if name in single else (any_shape(name),) for name in pool.variables}
         self._variables: list[Term] = [Var(name, TensorType(REAL, shape)) for name, shape in shapes.items()]
         points = [generator.uniform(low, SPREAD, SAMPLES + len(EXTREMES)) for _ in self._variables]
         if not pool.positive:
@@ -190,11 +198,11 @@ class _Enumeration:
         self._points: list[Values] = points
         self._is_bounded, self._is_shared = bool(pool.of), pool.shared or bool(pool.of)
         seen = list(zip(self._variables, points, strict=True))
-        numbers = seen[len(seen) - len(pool.numbers.split()) :]
-        self._numbers = [*numbers, *map(self._constant, pool.ends.split())] if numbers else []
+        given = seen[len(seen) - len(parameters) :]
+        self._parameters = [*given, *map(self._constant, pool.ends.split())] if given else []
         if pool.of:
             chains = [[library.operators[name] for name in chain.split(IN_TURN)] for chain in pool.of.split()]
-            seen = [one for chain in chains for one in self._in_turn(chain, [seen[0]])] + numbers
+            seen = [one for chain in chains for one in self._in_turn(chain, [seen[0]])] + given
         seen += map(self._constant, pool.literals)
         self._terms: list[list[Term]] = [[term for term, _ in seen]]
         self._values: list[Values] = [np.array([row for _, row in seen])]
@@ -213,23 +221,23 @@ class _Enumeration:
         return list(functions.values())
 
     def _operands(self, function: Operator) -> Iterator[tuple[tuple[Term, Values], ...]]:
-        """The variables in order; in the places of numbers all that may stand there, once for all orders of names."""
+        """The variables in order; for parameters all that may stand there, once for all orders of names."""
         known = list(zip(self._variables, self._points, strict=True))
-        if not self._numbers:
+        if not self._parameters:
             yield tuple(known[: function.arity])
             return
-        data, *numbers = known
-        in_order = [term for term, _ in numbers]
-        for chosen in product(self._made_of_numbers(), repeat=len(numbers)):
+        data, *parameters = known
+        in_order = [term for term, _ in parameters]
+        for chosen in product(self._made_of_parameters(), repeat=len(parameters)):
             used = list(variables([term for term, _ in chosen]))
             if used == in_order[: len(used)]:
                 yield data, *chosen
 
-    def _made_of_numbers(self) -> list[tuple[Term, Values]]:
-        """Numbers, and what one operator makes of them."""
-        made = {value_key(row): (term, row) for term, row in self._numbers}
+    def _made_of_parameters(self) -> list[tuple[Term, Values]]:
+        """Parameters, and what one operator makes of them."""
+        made = {value_key(row): (term, row) for term, row in self._parameters}
         for operator in self._operators:
-            for operands in product(self._numbers, repeat=int(operator.arity or 1)):
+            for operands in product(self._parameters, repeat=int(operator.arity or 1)):
                 for term, row in self._calls(operator, *operands):
                     if np.ptp(row) > 0:
                         made.setdefault(value_key(row), (term, row))
@@ -354,11 +362,18 @@ def of_any_shape(builder: Builder, rule: Rule) -> Rule:
     """The rule with its variables called x, s and t as they occur, of any shapes that broadcast; numbers stay such."""
     data_first = sorted(rule.variables, key=lambda leaf: leaf.type.shape == ())
     names = dict(zip(data_first, ("x", "s", "t"), strict=False))
-    images: dict[Term, Any] = {}
-    for term in rule.terms:
-        if isinstance(term, Var):
-            shape = () if term.type.shape == () else (any_shape(names[term]),)
-            images[term] = Var(names[term], TensorType(REAL, shape))
-        else:
-            images[term] = builder.rebuild(term, tuple(images[child] for child in getattr(term, "args", ())))
-    return Rule((images[rule.source[0]],), (images[rule.target[0]],))
+    images = {
+        leaf: Var(names[leaf], TensorType(REAL, () if leaf.type.shape == () else (any_shape(names[leaf]),)))
+        for leaf in rule.variables
+    }
+    source, target = (with_images(builder, side, images) for side in rule.roots)
+    return Rule((source,), (target,))
+
+
+def with_images(builder: Builder, root: Term, images: Mapping[Any, Term]) -> Term:
+    """A term with others in the place of some of its parts."""
+    known: dict[Term, Term] = dict(images)
+    for part in postorder([root]):
+        if part not in known:
+            known[part] = builder.rebuild(part, tuple(known[child] for child in part.children))
+    return known[root]

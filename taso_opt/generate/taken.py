@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Attribute, Term
-from taso_opt.generate.cuts import INTERPOLATED, POINTWISE, SCALES, SELDOM, Cut, G, parameters
+from taso_opt.generate.cuts import INTERPOLATED, POINTWISE, SCALES, SELDOM, Cut, G, mapped, parameters
 from taso_opt.generate.passing import Kept, Take
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -66,8 +66,8 @@ def _of_images(library: SpecLibrary) -> Forms:
 def _repeated(library: SpecLibrary) -> Forms:
     """What computes every element from the elements at one place, whatever function of them it is."""
     for name, operator in sorted(library.operators.items()):
-        if operator.elementwise and operator.arity == 1:
-            yield from ((name, Cut(("*b u v",), values)) for values in parameters(operator))
+        if operator.is_map:
+            yield from ((name, Cut(mapped(operator, "*b u v"), values)) for values in parameters(operator))
         elif name in ("Add", "Div", "Mul", "PRelu", "Sub"):
             pairs = [tuple(form.split("; ")) for form in REPEATED]
             turned = [] if operator.commutative or name in SELDOM else [pair[::-1] for pair in pairs]

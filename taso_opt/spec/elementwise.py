@@ -9,10 +9,11 @@ from typing import Any
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Attribute, Item, Term
 from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
 from taso_opt.spec.axiom import Axiom
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, ArrayModule, Operator, ScalarFunction, Spelling, plain_spelling
-from taso_opt.spec.shapes import broadcast
+from taso_opt.spec.shapes import broadcast, is_number, same_dtype
 
 CONCAT_AXES = (-1, -2, -3, -4)
 SWAP = (-1, -2)
@@ -63,22 +64,31 @@ def scalar_operator(
     infer: Callable[..., TensorType] | None = None,
     spelling: Spelling | None = None,
     commutative: bool = False,
+    numbers: bool = False,
     choices: Sequence[Mapping[str, Attribute]] = (),
 ) -> Operator:
-    """An element-wise operator of the scalar family; `choices` are the parameters that its enumeration tries."""
+    """An element-wise operator of the scalar family; `choices` are the parameters that its enumeration tries.
 
-    def keep(x: TensorType, **_: object) -> TensorType:
+    With `numbers` every operand but the first is one number for all elements of that.
+    """
+
+    def keep(x: TensorType, *others: TensorType, **_: object) -> TensorType:
+        same_dtype(x, *others)
+        if not all(map(is_number, others)):
+            found = ", ".join(map(str, others))
+            raise TypeMismatch(f"expected a number for every operand of {name} but the first, found {found}")
         return x
 
     return Operator(
         name,
-        infer=infer or (keep if arity == 1 else broadcast),
+        infer=infer or (keep if arity == 1 or numbers else broadcast),
         evaluate=evaluate,
         spelling=spelling or plain_spelling(name),
         arity=arity,
         commutative=commutative,
         choices={SCALARS: choices} if choices else {},
         elementwise=True,
+        numbers=numbers,
         scalar=True,
     )
 

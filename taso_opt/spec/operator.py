@@ -144,7 +144,8 @@ class Operator:
     `arity` None means one or more operands. `arithmetic` is False for pure data movement. `choices` names, for each
     family of shapes, the attribute values that enumeration tries. `conditions(**attributes)` lists sizes that must not
     be negative for the operator to be defined, each with the reason, besides those that its primitives ask for.
-    `elementwise` operators compute every element from the elements at the same place. Those that are `scalar` besides
+    `elementwise` operators compute every element from the elements at the same place; where operands but the first are
+    `numbers`, each of these is one element. Those that are `scalar` besides
     have a meaning that needs the order of the real numbers, or divides: only the family of scalar functions enumerates
     them, and rules with them are judged over the reals, element by element.
     Those that take the `greatest` of several elements know of the order of numbers as well, but axioms say what they do
@@ -165,10 +166,16 @@ class Operator:
     choices: Mapping[str, Sequence[Mapping[str, Attribute]]] = field(default_factory=dict)
     conditions: Callable[..., Sequence[tuple[Dim, str]]] | None = None
     elementwise: bool = False
+    numbers: bool = False
     scalar: bool = False
     weights_only: bool = False
     defined: bool = False
     greatest: bool = False
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it maps a function over one operand; those beside it are numbers."""
+        return self.elementwise and (self.arity == 1 or self.numbers)
 
     @property
     def is_enumerated(self) -> bool:

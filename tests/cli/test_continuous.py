@@ -10,7 +10,7 @@ from taso_opt.verify.check import CheckResult, Failure
 
 TRUE = "Relu(Relu(x)) = Relu(x) where x[*a]"
 FALSE = "Relu(x) = x where x[*a]"
-UNKNOWN = "LeakyRelu(x; alpha=(1, 0)) = x where x[*any_x]"
+UNKNOWN = "Elu(x; alpha=(1, 0)) = x where x[*any_x]"
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from taso_opt.core.condition import (
     ALL_BOUNDS,
     AT_LEAST_0,
     AT_LEAST_1,
+    AT_LEAST_MINUS_1,
     AT_MOST_0,
     AT_MOST_1,
     FROM_0_TO_1,
@@ -38,11 +39,12 @@ def test_what_is_no_number_is_never_admitted(bounds):
 
 
 def test_bounds_are_weaker_than_those_within_them():
-    assert set(weaker(FROM_0_TO_1)) == {AT_LEAST_0, AT_MOST_1}
-    assert set(weaker(AT_LEAST_1)) == {AT_LEAST_0, POSITIVE}
-    assert weaker(POSITIVE) == [AT_LEAST_0]
+    assert set(weaker(FROM_0_TO_1)) == {AT_LEAST_MINUS_1, AT_LEAST_0, AT_MOST_1}
+    assert set(weaker(AT_LEAST_1)) == {AT_LEAST_MINUS_1, AT_LEAST_0, POSITIVE}
+    assert weaker(POSITIVE) == [AT_LEAST_MINUS_1, AT_LEAST_0]
+    assert weaker(AT_LEAST_0) == [AT_LEAST_MINUS_1]
     assert weaker(AT_MOST_0) == [AT_MOST_1]
-    assert weaker(AT_LEAST_0) == weaker(AT_MOST_1) == []
+    assert weaker(AT_LEAST_MINUS_1) == weaker(AT_MOST_1) == []
 
 
 def test_weaker_bounds_come_first():

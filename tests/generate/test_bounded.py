@@ -5,6 +5,7 @@ import pytest
 from taso_opt.core.term import Apply, postorder, variables
 from taso_opt.generate.bounded import discover_bounded
 from taso_opt.generate.pooled import discover_pooled
+from taso_opt.generate.scalars import discover_scalars
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.infer import holds_under_conditions, weakest
@@ -16,7 +17,7 @@ POOL = "dilations=(1, 1), kernel=(k_h, k_w), pads=(p_t, p_l, p_b, p_r), strides=
 
 @pytest.fixture(scope="module")
 def bounded():
-    return discover_bounded(LIBRARY, 3, 0, EVERY)
+    return discover_bounded(LIBRARY, 3, 0, EVERY, discover_scalars(LIBRARY, 3, 0, EVERY))
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,11 @@ def pooled():
         "Max(Mul(x, s), Mul(y, s)) = Mul(Max(x, y), s) where x[*any_x], y[*any_y], s[*any_s] and s >= 0",
         "Max(Mul(x, s), Mul(y, s)) = Mul(Min(x, y), s) where x[*any_x], y[*any_y], s[*any_s] and s <= 0",
         "PRelu(PRelu(x, s), t) = PRelu(x, Mul(s, t)) where x[*any_x], s[*any_s], t[*any_t] and s >= 0",
-        "LeakyRelu(Mul(x, s); alpha=(1, 10)) = Mul(LeakyRelu(x; alpha=(1, 10)), s)"
-        " where x[*any_x], s[*any_s] and s >= 0",
+        "Add(Relu(x), Mul(Min(x, 0), s)) = Max(x, Mul(x, s)) where x[*any_x], s[*any_s] and s <= 1",
+        "Sub(Relu(x), Mul(Relu(Neg(x)), s)) = Min(x, Mul(x, s)) where x[*any_x], s[*any_s] and s >= 1",
+        "Add(Relu(x), Mul(Relu(Neg(x)), s)) = Max(x, Mul(x, Neg(s))) where x[*any_x], s[*any_s] and s >= -1",
+        "LeakyRelu(Mul(x, s), t) = Mul(LeakyRelu(x, t), s) where x[*any_x], s[*any_s], t[] and s >= 0",
+        "Max(x, Mul(x, s)) = LeakyRelu(x, s) where x[*any_x], s[] and s <= 1",
     ],
 )
 def test_an_equation_is_found_under_its_weakest_condition(bounded, text):
@@ -63,12 +67,14 @@ def test_all_are_proved_and_no_condition_is_stronger_than_needed(bounded, pooled
     unproved = [rule for rule in (*bounded, *pooled) if not holds_under_conditions(builder, rule)]
     assert [format_rule(rule).partition("(")[2][:8] for rule in unproved] == ["Softplus", "Softsign"]
     assert all(weakest(builder, rule) == rule for rule in (*bounded, *pooled) if rule.conditions)
-    assert 20 <= len(bounded) <= 60 and 20 <= len(pooled) <= 60
+    assert 20 <= len(bounded) <= 80 and 20 <= len(pooled) <= 60
 
 
 def test_data_neither_divides_nor_is_a_slope(bounded):
     terms = [term for rule in bounded for term in rule.terms]
-    second = [term.args[1] for term in terms if isinstance(term, Apply) and term.operator in ("Div", "PRelu")]
+    second = [
+        term.args[1] for term in terms if isinstance(term, Apply) and term.operator in ("Div", "LeakyRelu", "PRelu")
+    ]
     assert len(second) > 10
     assert {variable.name for variable in variables(second)} == {"s", "t"}
 

@@ -51,7 +51,7 @@ def rule(text):
         "Softplus(x) = Log(Add(1, Exp(x))) where x[*a]",
         "Mul(x, Tanh(Log(Add(1, Exp(x))))) = Mish(x) where x[*any_x]",
         "Tanh(Log(Add(1, Exp(x)))) = Div(Sigmoid(x), Sub(Div(2, Sub(2, Sigmoid(x))), Sigmoid(x))) where x[*any_x]",
-        "LeakyRelu(x; alpha=(1, 10)) = Where(Less(0, x), x, Mul(x, 1/10)) where x[*a]",
+        "LeakyRelu(x, s) = Where(Less(0, x), x, Mul(x, s)) where s[], x[*a]",
         "PRelu(x, s) = Where(LessOrEqual(x, 0), Mul(x, s), x) where s[*any_s], x[*any_x]",
         "Max(x, Mul(x, s)) = Where(Less(x, 0), Mul(x, s), x) where s[*any_s], x[*any_x] and s <= 1",
         "Sub(Exp(Min(0, x)), Min(1, Sub(1, x))) = Where(LessOrEqual(0, x), x, Sub(Exp(x), 1)) where x[*any_x]",

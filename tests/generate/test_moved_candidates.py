@@ -12,11 +12,11 @@ def parts(whole, axis, sizes="m, k"):
     return f"(Split({whole}; axis={axis}, sizes=({sizes}))[0], Split({whole}; axis={axis}, sizes=({sizes}))[1])"
 
 
-LEAKY, NORMAL = "LeakyRelu({}; alpha=(1, 10))", "LayerNormalization({}, e, s)"
+LEAKY, NORMAL = "LeakyRelu({}, s)", "LayerNormalization({}, e, s)"
 WIDE, TALL = "Concat(x, y; axis=-1)", "Concat(x, y; axis=-2)"
 JOINED = [
-    f"Concat({LEAKY.format('x')}, {LEAKY.format('y')}; axis=-1) = {LEAKY.format(WIDE)} where x[*b, m], y[*b, k]",
-    f"({LEAKY.format('x')}, {LEAKY.format('y')}) = {parts(LEAKY.format(WIDE), -1)} where x[*b, m], y[*b, k]",
+    f"Concat({LEAKY.format('x')}, {LEAKY.format('y')}; axis=-1) = {LEAKY.format(WIDE)} where x[*b, m], y[*b, k], s[]",
+    f"({LEAKY.format('x')}, {LEAKY.format('y')}) = {parts(LEAKY.format(WIDE), -1)} where x[*b, m], y[*b, k], s[]",
     f"Concat({NORMAL.format('x')}, {NORMAL.format('y')}; axis=-2) = {NORMAL.format(TALL)} "
     "where x[*b, m, n], y[*b, k, n], e[], s[n]",
     f"({NORMAL.format('x')}, {NORMAL.format('y')}) = {parts(NORMAL.format(TALL), -2)} "
@@ -30,6 +30,8 @@ JOINED = [
 MOVED = [
     "Softplus(Transpose(x; perm=(-1, -2))) = Transpose(Softplus(x); perm=(-1, -2)) where x[*b, m, n]",
     "Pow(Reshape(x; shape=(*s,)); exponent=(e, d)) = Reshape(Pow(x; exponent=(e, d)); shape=(*s,)) where x[*b]",
+    "Max(Reshape(x; shape=(*s,)), y) = Reshape(Max(x, y); shape=(*s,)) where x[*b], y[]",
+    "Clamp(Transpose(x; perm=(-1, -2)), y, z) = Transpose(Clamp(x, y, z); perm=(-1, -2)) where x[*b, m, k], y[], z[]",
     "Clip(Transpose(x; perm=(-2, -3, -1)); high=(6, 1), low=(0, 1)) = "
     "Transpose(Clip(x; high=(6, 1), low=(0, 1)); perm=(-2, -3, -1)) where x[*b, l, m, n]",
 ]

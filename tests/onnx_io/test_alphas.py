@@ -1,11 +1,13 @@
-"""The alpha of an Elu is an attribute where it is 1, else an operand that rules bind; files keep it as it was."""
+"""The alpha of a LeakyRelu, or of an Elu where it is not 1, is an operand that rules bind; files keep it as it was."""
 
 import numpy as np
 import pytest
 
 from taso_opt.core.graph import Graph
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply
+from taso_opt.core.term import Apply, Var
+from taso_opt.core.types import TensorType
+from taso_opt.errors import TypeMismatch
 from taso_opt.onnx_io import spellable, write_model
 from taso_opt.rewrite.apply import substitute_terms
 
@@ -43,3 +45,23 @@ def test_an_alpha_that_nobody_knows_ahead_of_time_cannot_be_written(read):
     can_say = spellable(found)
     assert can_say(op.ScaledElu(term, term.args[1]))
     assert not can_say(op.ScaledElu(term, unknown))
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.3, -1.5])
+def test_the_slope_of_a_leaky_relu_is_an_operand_and_written_as_it_was(read, run, alpha):
+    found = read(model(f"LeakyRelu<alpha = {alpha}>(t)"))
+    op, (term,) = found.builder, found.graph.outputs
+    assert isinstance(term, Apply) and term.operator == "LeakyRelu"
+    assert float(literal_value(term.args[1])) == alpha
+    assert write_model(found, found.graph).SerializeToString() == found.path.read_bytes()
+    turned = substitute_terms(op, (term,), {term: op.LeakyRelu(op.Neg(term.args[0]), term.args[1])})
+    written = write_model(found, Graph(found.graph.inputs, turned))
+    assert written.graph.node[-1].op_type == "LeakyRelu"
+    np.testing.assert_allclose(run(written, {"x": X})["y"], np.where(X > 0, X, np.float32(alpha) * X), rtol=1e-6)
+
+
+def test_a_slope_that_differs_from_element_to_element_is_no_leaky_relu(read):
+    op = read(model("Neg(t)")).builder
+    x = Var("x", TensorType("float32", (2, 4)))
+    with pytest.raises(TypeMismatch, match="expected a number for every operand of LeakyRelu but the first"):
+        op.LeakyRelu(x, Var("s", TensorType("float32", (4,))))

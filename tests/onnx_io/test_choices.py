@@ -63,7 +63,7 @@ def test_a_leaky_choice_becomes_the_operator_and_the_comparison_goes(read, run):
         "{ c = Greater(x, zero) s = Mul(slope, x) z = Where(c, x, s) }"
     )
     model = read(text)
-    rule = parse_rule("Where(Less(0, x), x, Mul(x, 1/10)) = LeakyRelu(x; alpha=(1, 10)) where x[*a]", model.builder)
+    rule = parse_rule("Where(Less(0, x), x, Mul(x, s)) = LeakyRelu(x, s) where s[], x[*a]", model.builder)
     rewriter = Rewriter.of_model(model, RuleSet((rule,)))
     (step,) = rewriter.rewrites(model.graph.outputs[0])
     outputs = substitute_terms(model.builder, model.graph.outputs, step.mapping)

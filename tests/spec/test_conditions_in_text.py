@@ -30,13 +30,13 @@ def test_a_condition_is_part_of_a_rule_and_of_its_id():
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ("s = 0", "expected a condition of the form s >= 0"),
-        ("s >= 2", "expected a condition of the form s >= 0"),
-        ("", "expected a condition of the form s >= 0"),
+        ("s = 0", "expected a condition of the form s >= -1"),
+        ("s >= 2", "expected a condition of the form s >= -1"),
+        ("", "expected a condition of the form s >= -1"),
         ("t >= 0", "expected conditions on variables of the equation"),
         ("s >= 0 and s <= 1", "expected one condition on s"),
-        ("s >= 0; import os", "expected a condition of the form s >= 0"),
-        ("s " * 4000, "expected a condition of the form s >= 0"),
+        ("s >= 0; import os", "expected a condition of the form s >= -1"),
+        ("s " * 4000, "expected a condition of the form s >= -1"),
     ],
 )
 def test_anything_else_behind_the_types_is_refused(said, problem):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from taso_opt.core.condition import weaker
+from taso_opt.core.condition import ALL_BOUNDS, weaker
 from taso_opt.core.rule import Certificate, FpClass
 from taso_opt.spec.rule_file import proofs_path, read_rules, rule_id, write_rules
 from taso_opt.spec.text import format_rule, parse_rule
@@ -39,7 +39,7 @@ TRUE = [
 UNCONDITIONAL = [
     f"MaxPool(Add(x, s); {POOL}) = Add(MaxPool(x; {POOL}), s) where s[c, 1, 1], x[n, c, h, w]",
     f"MaxPool(Sigmoid(x); {POOL}) = Sigmoid(MaxPool(x; {POOL})) where x[n, c, h, w]",
-    f"MaxPool(LeakyRelu(x; alpha=(1, 5)); {POOL}) = LeakyRelu(MaxPool(x; {POOL}); alpha=(1, 5)) where x[n, c, h, w]",
+    f"MaxPool(LeakyRelu(x, 1/5); {POOL}) = LeakyRelu(MaxPool(x; {POOL}), 1/5) where x[n, c, h, w]",
 ]
 
 
@@ -193,6 +193,12 @@ def test_a_proof_of_other_conditions_is_none(library, path):
     resealed(path, " and s <= 1", " and 0 <= s <= 1", entry_too=False)
     problems = [failure.problem for failure in check_library(path, library).failures]
     assert "its proof is for other conditions: expected ['0 <= s <= 1'], found ['s <= 1']" in problems
+
+
+@pytest.mark.parametrize("said", [bounds.text.format("s") for bounds in ALL_BOUNDS])
+def test_the_checker_knows_every_condition_that_a_rule_may_have(said):
+    equation, _, _ = RELU.partition(" and ")
+    assert conditions(f"{equation} and {said}") == (said,)
 
 
 def test_the_checker_reads_conditions_on_its_own():

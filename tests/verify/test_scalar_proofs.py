@@ -33,7 +33,7 @@ def rule(text):
         "Clip(Relu(x); high=(6, 1), low=(0, 1)) = Clip(x; high=(6, 1), low=(0, 1)) where x[*a]",
         "Relu(Mul(x, 3)) = Mul(Relu(x), 3) where x[*a]",
         "Div(x, 4) = Mul(x, 1/4) where x[*a, m, n]",
-        "LeakyRelu(x; alpha=(1, 5)) = Sub(x, Mul(Min(x, 0), 4/5)) where x[n, c, h, w]",
+        "LeakyRelu(x, 1/5) = Sub(x, Mul(Min(x, 0), 4/5)) where x[n, c, h, w]",
         "Where(Less(x, 0), Neg(x), x) = Abs(x) where x[*a]",
         f"Where(Less(x, s), s, x) = Max(x, s) where {BOTH}",
         f"Where(LessOrEqual(s, x), x, s) = Where(Less(x, s), s, x) where {BOTH}",
@@ -162,7 +162,7 @@ def test_an_axis_of_size_one_does_not_meet_a_star_that_may_stand_for_no_axis(pro
     "text",
     [
         "Min(Clip(x; high=(a, 1), low=(0, 1)), 3) = Clip(x; high=(a, 1), low=(0, 1)) where x[*any_x]",  # false for 4
-        "LeakyRelu(x; alpha=(a, 1)) = x where x[*any_x]",
+        "Elu(x; alpha=(a, 1)) = x where x[*any_x]",
         "Celu(x; alpha=(a, 1)) = Elu(x; alpha=(a, 1)) where x[*b]",
         "Mul(x, x) = Pow(x; exponent=(a, 1)) where x[*any_x]",
         "Clip(x; high=(n, 1), low=(0, 1)) = Clip(x; high=(1, 1), low=(0, 1)) where x[n]",

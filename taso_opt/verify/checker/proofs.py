@@ -36,7 +36,7 @@ KINDS = ("axiom", "operator", "rule")
 """What a line behind the header is about: one of these."""
 
 MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
-_CONDITION = re.compile(r"(?P<name>[A-Za-z_]\w*) (>= 0|> 0|<= 0|<= 1|>= 1)|0 <= (?P<between>[A-Za-z_]\w*) <= 1")
+_CONDITION = re.compile(r"(?P<name>[A-Za-z_]\w*) (>= 0|> 0|<= 0|<= 1|>= 1|>= -1)|0 <= (?P<between>[A-Za-z_]\w*) <= 1")
 Shape = tuple[Value, ...]
 Statement = tuple[tuple[Term, ...], tuple[Term, ...], Mapping[str, Shape]]
 
