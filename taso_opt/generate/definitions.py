@@ -91,7 +91,7 @@ def _wordings(builder: Builder, rewriter: Rewriter, definition: Term) -> list[Te
         steps = [step for part in postorder([term]) for step in rewriter.rewrites(part)]
         for step in steps:
             others = substitute_terms(builder, (term,), step.mapping) or ()
-            words = (other for other in others if operator_count((other,)) <= longest and not _multiplies_by_one(other))
+            words = (other for other in others if operator_count((other,)) <= longest and not multiplies_by_one(other))
             found += [other for other in words if other not in found]
         if len(found) >= MOST_WORDINGS:
             break
@@ -130,7 +130,7 @@ def _in_pieces(builder: Builder, definition: Rule, scalars: Sequence[Rule], insi
                 yield found
 
 
-def _multiplies_by_one(term: Term) -> bool:
+def multiplies_by_one(term: Term) -> bool:
     """Whether nobody would say it so."""
     products = (part for part in postorder((term,)) if isinstance(part, Apply) and part.operator == "Mul")
     return any(literal_value(factor) == 1 for product in products for factor in product.args)

@@ -16,6 +16,7 @@ from taso_opt.core.memory import all_memory
 from taso_opt.core.processors import cores
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
+from taso_opt.generate.bodies import discover_bodies
 from taso_opt.generate.bounded import discover_bounded
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
 from taso_opt.generate.definitions import discover_definitions
@@ -108,8 +109,9 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     """Equations of scalar functions, judged over the reals; what the standard says; what slices, joins, means pass."""
     names = frozenset(selected(library, settings))
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
-    bounded = discover_bounded(library, settings.max_ops, settings.seed, names)
+    bounded = discover_bounded(library, settings.max_ops, settings.seed, names, scalars)
     definitions = discover_definitions(library, names, (*scalars, *bounded))
+    definitions += discover_bodies(library, names, (*scalars, *definitions))
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
         *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),

@@ -20,6 +20,7 @@ from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_lib
 from taso_opt.onnx_io.decisions import deciding_values
 from taso_opt.onnx_io.excerpt import Excerpt
 from taso_opt.onnx_io.fidelity import check_fidelity, keeps_signature, signature
+from taso_opt.onnx_io.function_bodies import newest_opset, opsets_with_body, with_body
 from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
 from taso_opt.onnx_io.load import load_model
 from taso_opt.onnx_io.local_functions import without_calls
@@ -42,7 +43,7 @@ from taso_opt.onnx_io.save import (
 from taso_opt.onnx_io.scopes import names_in_bodies
 from taso_opt.onnx_io.showing import showing, what_goes_in
 from taso_opt.onnx_io.skeleton import skeleton
-from taso_opt.onnx_io.standalone import LARGE_BYTES, fill_weights, set_weights_aside, standalone_model
+from taso_opt.onnx_io.standalone import LARGE_BYTES, OLDEST_IR, fill_weights, set_weights_aside, standalone_model
 from taso_opt.onnx_io.tidy import Tidied, has_plain_bodies
 from taso_opt.onnx_io.unroll import LoopModel, loop_models, with_loop_models
 from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
@@ -51,6 +52,7 @@ __all__ = [
     "BLOCKED",
     "FROM_BLOCKED",
     "LARGE_BYTES",
+    "OLDEST_IR",
     "PLAIN",
     "TO_BLOCKED",
     "Cutout",
@@ -92,7 +94,9 @@ __all__ = [
     "model_in_memory",
     "names_in_bodies",
     "needs_libraries",
+    "newest_opset",
     "operator_counts",
+    "opsets_with_body",
     "overwritten",
     "put_before_users",
     "put_between_convolutions",
@@ -113,6 +117,7 @@ __all__ = [
     "store_model",
     "weight_bytes",
     "what_goes_in",
+    "with_body",
     "with_inner_models",
     "with_loop_models",
     "without_calls",
