@@ -39,7 +39,7 @@ def model(stackable, tmp_path):
 
 
 def optimized(model, process, **settings):
-    return optimize_file(model, OptimizeSettings(budget=20.0, **settings), process=process)
+    return optimize_file(model, OptimizeSettings(budget=60.0, **settings), process=process)
 
 
 def test_the_files_themselves_are_timed_with_as_many_threads_as_the_runtime_chooses(model, process, asked):

@@ -464,7 +464,7 @@ def test_files_whose_nodes_are_not_in_order(rewrite):
 
 
 def test_nodes_kept_with_their_names_and_attributes(rewrite):
-    proto = parser.parse_model(plain("a = Softmax <axis = 0> (h)  y = LeakyRelu <alpha = 0.3> (a)"))
+    proto = parser.parse_model(plain("a = Softmax <axis = 0> (h)  y = Celu <alpha = 0.3> (a)"))
     for number, node in enumerate(proto.graph.node):
         node.name = f"layer {number}"
     done = rewrite(proto)
