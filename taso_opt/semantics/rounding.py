@@ -19,4 +19,6 @@ def far_apart(u: Array, v: Array) -> Array:
     finite = np.isfinite(u) & np.isfinite(v)
     largest = float(np.max(np.abs(u), where=finite, initial=0.0))
     scale = np.maximum(np.abs(u), np.clip(largest, 1.0, MOST_BESIDE))
-    return np.asarray(finite & (np.abs(np.where(finite, u - v, 0.0)) > TOLERANCE * scale))
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        difference = np.where(finite, u - v, 0.0)
+    return np.asarray(finite & (np.abs(difference) > TOLERANCE * scale))
