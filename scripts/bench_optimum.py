@@ -46,6 +46,7 @@ from taso_opt.api.session import usable_rules
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import operator_count
 from taso_opt.cost import CostModel, CostTable, Measurer
+from taso_opt.cost.surroundings import Surroundings
 from taso_opt.onnx_io import Model, read_model, spellable
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeProcess, probe
@@ -159,10 +160,8 @@ def space(path: Path, table: CostTable, process: RuntimeProcess, draw: int | Non
     """The model of a file with the shipped rules and costs that are measured when they are asked for, or drawn."""
     model = read_model(path, load_specs(), {})
     builder = load_specs().builder(model.bindings)
-    kind = Measurer if draw is None else DisturbedMeasurer
-    measurer = kind.of_model(process, RunSettings(), probe(process), model, builder)
-    if isinstance(measurer, DisturbedMeasurer) and draw is not None:
-        measurer.draw = draw
+    of_model = process, RunSettings(), probe(process), Surroundings.of_model(model, builder)
+    measurer = Measurer(*of_model) if draw is None else DisturbedMeasurer(draw, *of_model)
     cost = CostModel.of_model(model, builder, table, measurer)
     return Space(model, Rewriter.of_model(model, usable_rules(None, FpClass.E3)), cost)
 

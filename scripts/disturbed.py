@@ -7,17 +7,23 @@ runs and for every search, tell how much of what it finds hangs on the costs bei
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from taso_opt.cost import CostEntry, Measurer, Unit
 from taso_opt.cost.layout import split_form
 from taso_opt.cost.units import UnitFinder
 from taso_opt.spec.builder import Builder
 
+MOST = 1.25
+
 
 class DisturbedMeasurer(Measurer):
-    """Measures units, and multiplies what they take by a factor between 1 / `most` and `most`, drawn by a number."""
+    """Measures units, and multiplies what they take by a factor between 1 / MOST and MOST, which a draw decides."""
 
-    draw, most = 0, 1.25
+    def __init__(self, draw: int, *measured: Any) -> None:
+        """`draw` tells one set of factors from others; the rest is what a Measurer takes."""
+        super().__init__(*measured)
+        self.draw = draw
 
     def measure(self, units: Sequence[Unit], builder: Builder, finder: UnitFinder, opset: int) -> list[CostEntry]:
         """One entry for each unit, disturbed."""
@@ -31,4 +37,4 @@ class DisturbedMeasurer(Measurer):
         parts = split_form(entry.unit)
         kernel = entry.unit if parts is None else parts[0]
         drawn = int.from_bytes(hashlib.sha256(f"{self.draw}: {kernel}".encode()).digest()[:4], "big") / (1 << 32)
-        return replace(entry, seconds=entry.seconds * self.most ** (2 * drawn - 1))
+        return replace(entry, seconds=entry.seconds * MOST ** (2 * drawn - 1))

@@ -21,7 +21,7 @@ from taso_opt.core.types import REAL, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.generate.confirm import holds_in_floats
 from taso_opt.generate.scalars import LARGEST, SPREAD, Operation, Values, operations, value_key, with_images
-from taso_opt.generate.subsume import subsumes
+from taso_opt.generate.subsume import most_general
 from taso_opt.semantics.conditions import fitted
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -82,15 +82,8 @@ def discover_bounded(
             found[format_rule(rule)] = rule
     for rule in _in_other_words(library.builder(), tuple(found.values()), scalars, seed):
         found[format_rule(rule)] = rule
-    return tuple(_most_general([found[text] for text in sorted(found)], library.builder()))
-
-
-def _most_general(rules: Sequence[Rule], builder: Builder) -> Iterator[Rule]:
-    """The rules without those that say of one number what another, under the same condition, says of any tensor."""
-    for rule in rules:
-        others = (other for other in rules if other is not rule and other.conditions == rule.conditions)
-        if not any(subsumes(other, rule, builder) for other in others):
-            yield rule
+    # What holds for any tensor is not said again of one number.
+    return tuple(sorted(most_general(found.values(), library.builder()), key=format_rule))
 
 
 @dataclass

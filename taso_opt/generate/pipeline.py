@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -35,7 +34,7 @@ from taso_opt.generate.scalars import discover_scalars
 from taso_opt.generate.separable import discover_separable
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.generate.slices import discover_slices
-from taso_opt.generate.subsume import subsumes
+from taso_opt.generate.subsume import most_general, subsumes
 from taso_opt.generate.tiles import discover_tiles
 from taso_opt.generate.workers import Engine, processes
 from taso_opt.generate.zeros import discover_zeros
@@ -239,34 +238,6 @@ def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, O
 def tensor_operators(operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
     """Those that residues can evaluate."""
     return {name: one for name, one in operators.items() if one.is_enumerated}
-
-
-def most_general(rules: Iterable[Rule], builder: Builder) -> tuple[Rule, ...]:
-    """The rules without those that are instances of others, sorted by size and text."""
-    by_text = {format_rule(rule): rule for rule in rules}
-    alike: dict[tuple[int, str], list[Rule]] = defaultdict(list)
-    for text in sorted(by_text):
-        alike[_operators(by_text[text])].append(by_text[text])
-    kept = [
-        rule
-        for group in alike.values()
-        for place, rule in enumerate(group)
-        if not any(_replaces(group, other, place, builder) for other in range(len(group)))
-    ]
-    return tuple(sorted(kept, key=lambda rule: (rule.size, format_rule(rule))))
-
-
-def _replaces(group: Sequence[Rule], other: int, place: int, builder: Builder) -> bool:
-    """Whether another rule says all that one says; of two that say the same the first one stays."""
-    if other == place or not subsumes(group[other], group[place], builder):
-        return False
-    return other < place or not subsumes(group[place], group[other], builder)
-
-
-def _operators(rule: Rule) -> tuple[int, str]:
-    """How many outputs there are and what operators each side is written with, in either order."""
-    sides = [sorted(re.findall(r"\w+(?=\()", side)) for side in format_rule(rule).partition(" where ")[0].split(" = ")]
-    return len(rule.source), str(sorted(sides))
 
 
 def _grouped(found: Iterable[Sketched]) -> Groups:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from taso_opt.core.dims import Dim, Size, substitute
@@ -10,6 +12,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.generate.retype import flat
 from taso_opt.spec.builder import Builder
+from taso_opt.spec.text import format_rule
 
 Bindings = Mapping[Any, Any]
 """Variables to variables, and names of sizes to sizes or, for stars, to runs of them."""
@@ -25,6 +28,35 @@ def subsumes(general: Rule, special: Rule, builder: Builder) -> bool:
             if any(_settled(binding) for binding in _match_all(list(pairs), {}, builder)):
                 return True
     return False
+
+
+def most_general(rules: Iterable[Rule], builder: Builder) -> tuple[Rule, ...]:
+    """The rules without those that are instances of others under the same conditions, sorted by size and text."""
+    by_text = {format_rule(rule): rule for rule in rules}
+    alike: dict[Hashable, list[Rule]] = defaultdict(list)
+    for text in sorted(by_text):
+        rule = by_text[text]
+        alike[_operators(rule), rule.conditions].append(rule)
+    kept = [
+        rule
+        for group in alike.values()
+        for place, rule in enumerate(group)
+        if not any(_replaces(group, other, place, builder) for other in range(len(group)))
+    ]
+    return tuple(sorted(kept, key=lambda rule: (rule.size, format_rule(rule))))
+
+
+def _replaces(group: Sequence[Rule], other: int, place: int, builder: Builder) -> bool:
+    """Whether another rule says all that one says; of two that say the same the first one stays."""
+    if other == place or not subsumes(group[other], group[place], builder):
+        return False
+    return other < place or not subsumes(group[place], group[other], builder)
+
+
+def _operators(rule: Rule) -> tuple[int, str]:
+    """How many outputs there are and what operators each side is written with, in either order."""
+    sides = [sorted(re.findall(r"\w+(?=\()", side)) for side in format_rule(rule).partition(" where ")[0].split(" = ")]
+    return len(rule.source), str(sorted(sides))
 
 
 def _match_all(pairs: list[tuple[Term, Term]], binding: Bindings, builder: Builder) -> Iterator[Bindings]:

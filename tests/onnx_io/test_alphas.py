@@ -23,41 +23,34 @@ def test_an_alpha_of_one_is_an_attribute(read):
     assert isinstance(term, Apply) and (term.operator, term.attribute("alpha")) == ("Elu", (1, 1))
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.5, 2.0, -1.5])
-def test_another_alpha_is_an_operand_and_written_as_it_was(read, run, alpha):
-    found = read(model(f"Elu<alpha = {alpha}>(t)"))
+@pytest.mark.parametrize(
+    ("node", "operator", "alpha"),
+    [("Elu", "ScaledElu", alpha) for alpha in (0.1, 0.5, 2.0, -1.5)]
+    + [("LeakyRelu", "LeakyRelu", alpha) for alpha in (0.01, 0.3, -1.5)],
+)
+def test_another_alpha_is_an_operand_and_written_as_it_was(read, run, node, operator, alpha):
+    found = read(model(f"{node}<alpha = {alpha}>(t)"))
     op, (term,) = found.builder, found.graph.outputs
-    assert isinstance(term, Apply) and term.operator == "ScaledElu"
+    assert isinstance(term, Apply) and term.operator == operator
     assert float(literal_value(term.args[1])) == alpha
     assert write_model(found, found.graph).SerializeToString() == found.path.read_bytes()
-    doubled = substitute_terms(op, (term,), {term: op.ScaledElu(op.Neg(term.args[0]), term.args[1])})
-    written = write_model(found, Graph(found.graph.inputs, doubled))
-    assert written.graph.node[-1].op_type == "Elu"
+    turned = substitute_terms(op, (term,), {term: getattr(op, operator)(op.Neg(term.args[0]), term.args[1])})
+    written = write_model(found, Graph(found.graph.inputs, turned))
+    assert written.graph.node[-1].op_type == node
     assert written.graph.node[-1].attribute[0].f == np.float32(alpha)
-    expected = np.where(X > 0, X, np.float32(alpha) * np.expm1(np.minimum(X, 0)))
+    below = X if node == "LeakyRelu" else np.expm1(np.minimum(X, 0))
+    expected = np.where(X > 0, X, np.float32(alpha) * below)
     np.testing.assert_allclose(run(written, {"x": X})["y"], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_an_alpha_that_nobody_knows_ahead_of_time_cannot_be_written(read):
-    found = read(model("Elu<alpha = 0.5>(t)", "float[2,4] x, float s"))
-    op, (term,) = found.builder, found.graph.outputs
+@pytest.mark.parametrize(("node", "operator"), [("Elu", "ScaledElu"), ("LeakyRelu", "LeakyRelu")])
+def test_an_alpha_that_nobody_knows_ahead_of_time_cannot_be_written(read, node, operator):
+    found = read(model(f"{node}<alpha = 0.5>(t)", "float[2,4] x, float s"))
+    apply, (term,) = getattr(found.builder, operator), found.graph.outputs
     _, unknown = found.graph.inputs
     can_say = spellable(found)
-    assert can_say(op.ScaledElu(term, term.args[1]))
-    assert not can_say(op.ScaledElu(term, unknown))
-
-
-@pytest.mark.parametrize("alpha", [0.01, 0.3, -1.5])
-def test_the_slope_of_a_leaky_relu_is_an_operand_and_written_as_it_was(read, run, alpha):
-    found = read(model(f"LeakyRelu<alpha = {alpha}>(t)"))
-    op, (term,) = found.builder, found.graph.outputs
-    assert isinstance(term, Apply) and term.operator == "LeakyRelu"
-    assert float(literal_value(term.args[1])) == alpha
-    assert write_model(found, found.graph).SerializeToString() == found.path.read_bytes()
-    turned = substitute_terms(op, (term,), {term: op.LeakyRelu(op.Neg(term.args[0]), term.args[1])})
-    written = write_model(found, Graph(found.graph.inputs, turned))
-    assert written.graph.node[-1].op_type == "LeakyRelu"
-    np.testing.assert_allclose(run(written, {"x": X})["y"], np.where(X > 0, X, np.float32(alpha) * X), rtol=1e-6)
+    assert can_say(apply(term, term.args[1]))
+    assert not can_say(apply(term, unknown))
 
 
 def test_a_slope_that_differs_from_element_to_element_is_no_leaky_relu(read):
