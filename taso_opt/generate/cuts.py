@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from taso_opt.core.dims import Dim, symbol
@@ -50,11 +50,12 @@ REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMea
 AXES = ((-1,), (-2, -1))
 IMAGES = ("@ c h w", "m @ h w")
 BOTH = (*PERMUTATIONS, SWAP)
-G = symbol("g")
+G, K = symbol("g"), symbol("k")
 SCALES = symbol("s_h"), symbol("s_w")
 INTERPOLATED: Mapping[str, Attribute] = {"method": symbol("t"), "scales": SCALES}
 """Any method of interpolation, and any scales."""
 
+DILATIONS = ANY_WINDOWS["dilations"]
 POINTWISE: Mapping[str, Attribute] = {**ANY_WINDOWS, "strides": (1, 1), "pads": (0, 0, 0, 0)}
 
 FORMS: Mapping[str, tuple[str, ...]] = {
@@ -90,46 +91,16 @@ FORMS: Mapping[str, tuple[str, ...]] = {
 """Operands of operators without attributes."""
 
 
-def cuts(operator: Operator) -> Iterator[Cut]:
+def cuts(operator: Operator) -> Iterable[Cut]:
     """Every choice of operands and attributes of an operator that is tried."""
-    name = operator.name
     if operator.is_map:
-        yield from _of_map(operator)
-    elif operator.elementwise and operator.arity == 2:
-        yield from _of_two(FEW if name in SELDOM else BROADCAST, operator.commutative or name in SELDOM)
-    elif name == "Concat":
-        yield from (Cut(schemes, {"axis": axis}) for axis in CONCAT_AXES for schemes in _crossed(axis))
-    elif name == "Transpose":
-        yield from (Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES)
-    elif name in REDUCTIONS:
-        yield from (Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
-    elif name in ("LogSoftmax", "Softmax"):
-        yield from (Cut(_full(-axis, at), {"axis": axis}) for axis in CONCAT_AXES[:3] for at in CONCAT_AXES)
-    elif name == "Pad":
-        yield from _padded()
-    elif name == "Reshape":
-        yield from _reshaped()
-    elif name == "Squeeze":
-        yield from (Cut(_schemes(scheme), {"axis": -2}) for scheme in ("*b 1 @", "*b @ 1 t1"))
-    elif name == "Unsqueeze":
-        yield from (Cut(_full(1, at), {"axis": -2}) for at in CONCAT_AXES[:2])
-    elif name in ("Resize", "Subsample"):
-        factors = {"scales" if name == "Resize" else "strides": SCALES}
-        yield from (Cut(_full(2, at), factors) for at in (-3, -4))
-    elif name == "Interpolate":
-        yield from (Cut(_schemes(scheme), INTERPOLATED) for scheme in ("n @ h w", "@ c h w"))
-    elif name == "DepthToSpace":
-        yield Cut(_schemes("@ k*k*c h w"), {"block": symbol("k")})
-    elif name == "SpaceToDepth":
-        yield Cut(_schemes("@ c h*k w*k"), {"block": symbol("k")})
-    elif name == "GroupNormalization":
-        yield from (Cut(_schemes(f"@ g*c {pixels}; g*c; g*c; "), {"groups": G}) for pixels in ("w", "h w"))
-    elif name == "Expand":
-        yield from (Cut(_schemes(scheme), {"shape": _attribute(shape)}) for scheme, shape in EXPANDED.items())
-    elif name in ("Conv", "AveragePool", "MaxPool", "LRN"):
-        yield from _windowed(name)
-    else:
-        yield from (Cut(_schemes(form)) for form in FORMS.get(name, ()))
+        return _of_map(operator)
+    if operator.elementwise and operator.arity == 2:
+        seldom = operator.name in SELDOM
+        return _of_two(FEW if seldom else BROADCAST, operator.commutative or seldom)
+    if operator.name in FORMS:
+        return (Cut(_schemes(form)) for form in FORMS[operator.name])
+    return WITH_ATTRIBUTES.get(operator.name, ())
 
 
 def _attribute(shape: str) -> tuple[Dim, ...]:
@@ -205,19 +176,46 @@ def _reshaped() -> Iterator[Cut]:
     yield from (Cut((scheme,), {"shape": shape}) for scheme, shape in shapes.items())
 
 
-def _windowed(name: str) -> Iterator[Cut]:
-    if name == "LRN":
-        yield Cut(_schemes("@ c h w; ; "), {"reach": symbol("r"), "beta": (symbol("e"), symbol("d"))})
-        return
-    if name != "Conv":
-        pool = {**ANY_WINDOWS, **ANY_KERNEL}
-        dilations = pool.pop("dilations")
-        kinds = [{"dilations": dilations}] if name == "MaxPool" else [{"count_include_pad": count} for count in (0, 1)]
-        yield from (Cut(_schemes(form), {**pool, **kind}) for form in IMAGES for kind in kinds)
-        return
+def _convolved() -> Iterator[Cut]:
     for bias, own in (("", ""), ("; g*m", "; @")):
         yield Cut(_schemes(f"@ g*c h w; g*m c i j{bias}"), {**ANY_WINDOWS, "group": G})
         yield Cut(_schemes(f"m c h w; @ c i j{own}"), {**ANY_WINDOWS, "group": 1})
         yield Cut(_schemes(f"m @ h w; @ 1 i j{own}"), {**ANY_WINDOWS, "group": WHOLE})
         for pixels in ("@ w", "h @"):
             yield Cut(_schemes(f"m g*c {pixels}; g*d c 1 1{bias.replace('m', 'd')}"), {**POINTWISE, "group": G})
+
+
+def _pools(**kinds: Sequence[Attribute]) -> Iterator[Mapping[str, Attribute]]:
+    """The attributes of any pooling, with each value of the one that only some poolings have."""
+    windows = {name: value for name, value in ANY_WINDOWS.items() if name != "dilations"}
+    for name, values in kinds.items():
+        yield from ({**windows, **ANY_KERNEL, name: value} for value in values)
+
+
+WITH_ATTRIBUTES: Mapping[str, tuple[Cut, ...]] = {
+    "AveragePool": tuple(Cut(_schemes(form), pool) for form in IMAGES for pool in _pools(count_include_pad=(0, 1))),
+    "Concat": tuple(Cut(schemes, {"axis": axis}) for axis in CONCAT_AXES for schemes in _crossed(axis)),
+    "Conv": tuple(_convolved()),
+    "DepthToSpace": (Cut(_schemes("@ k*k*c h w"), {"block": K}),),
+    "Expand": tuple(Cut(_schemes(scheme), {"shape": _attribute(shape)}) for scheme, shape in EXPANDED.items()),
+    "GroupNormalization": tuple(Cut(_schemes(f"@ g*c {pixels}; g*c; g*c; "), {"groups": G}) for pixels in ("w", "h w")),
+    "Interpolate": tuple(Cut(_schemes(form), INTERPOLATED) for form in ("n @ h w", "@ c h w")),
+    "LRN": (Cut(_schemes("@ c h w; ; "), {"reach": symbol("r"), "beta": (symbol("e"), symbol("d"))}),),
+    "MaxPool": tuple(Cut(_schemes(form), pool) for form in IMAGES for pool in _pools(dilations=(DILATIONS,))),
+    "Pad": tuple(_padded()),
+    "Reshape": tuple(_reshaped()),
+    "Resize": tuple(Cut(_full(2, at), {"scales": SCALES}) for at in (-3, -4)),
+    "SpaceToDepth": (Cut(_schemes("@ c h*k w*k"), {"block": K}),),
+    "Squeeze": tuple(Cut(_schemes(form), {"axis": -2}) for form in ("*b 1 @", "*b @ 1 t1")),
+    "Subsample": tuple(Cut(_full(2, at), {"strides": SCALES}) for at in (-3, -4)),
+    "Transpose": tuple(Cut(_full(len(perm), at), {"perm": perm}) for perm in BOTH for at in CONCAT_AXES),
+    "Unsqueeze": tuple(Cut(_full(1, at), {"axis": -2}) for at in CONCAT_AXES[:2]),
+    **dict.fromkeys(
+        REDUCTIONS, tuple(Cut(_full(len(axes), at), {"axes": axes}) for axes in AXES for at in CONCAT_AXES)
+    ),
+    **dict.fromkeys(
+        ("LogSoftmax", "Softmax"),
+        tuple(Cut(_full(-axis, at), {"axis": axis}) for axis in CONCAT_AXES[:3] for at in CONCAT_AXES),
+    ),
+}
+"""Operands and attributes of the others."""
