@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from taso_opt.spec.builder import Builder
 ATTEMPTS_PER_INSTANCE = 200
 PAD = "p_"
 """How the names of pads begin."""
+
+NO_RANGES: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
 Assignment = Mapping[str, "Dim | tuple[Dim, ...]"]
 
@@ -48,16 +51,26 @@ def symbols_in_attributes(roots: Iterable[Term]) -> tuple[str, ...]:
 
 
 def random_instances(
-    builder: Builder, roots: Sequence[Term], count: int, generator: np.random.Generator, dtype: str = "float64"
+    builder: Builder,
+    roots: Sequence[Term],
+    count: int,
+    generator: np.random.Generator,
+    dtype: str = "float64",
+    ranges: Mapping[str, tuple[int, int]] = NO_RANGES,
 ) -> Iterator[tuple[Term, ...]]:
-    """Up to `count` well-typed instances of the terms at random sizes, drawn by rejection; deterministic."""
+    """Up to `count` well-typed instances of the terms at random sizes, drawn by rejection; deterministic.
+
+    Symbols with a range, the least and the greatest number, are drawn from it.
+    """
     symbols = symbols_of(roots)
     terms = postorder(roots)
     for _ in range(count * ATTEMPTS_PER_INSTANCE):
         if count == 0:
             return
+        assignment = random_assignment(symbols, generator)
+        assignment.update({name: int(generator.integers(low, high + 1)) for name, (low, high) in ranges.items()})
         try:
-            rebuilt = _instantiated(builder, terms, random_assignment(symbols, generator), dtype)
+            rebuilt = _instantiated(builder, terms, assignment, dtype)
         except TypeMismatch:
             continue
         count -= 1
