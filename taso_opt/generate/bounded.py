@@ -167,10 +167,10 @@ class _Enumeration:
         if self._builder.types(term) != self._builder.types(other):
             return
         admitted = [bounds for bounds in ALL_BOUNDS if self._bounds.within(bounds)]
-        yield from _under_the_weakest(self._builder, Rule((term,), (other,)), admitted, self._seed)
+        yield from under_the_weakest(self._builder, Rule((term,), (other,)), admitted, self._seed)
 
 
-def _under_the_weakest(builder: Builder, equation: Rule, among: Sequence[Bounds], seed: int) -> Iterator[Rule]:
+def under_the_weakest(builder: Builder, equation: Rule, among: Sequence[Bounds], seed: int) -> Iterator[Rule]:
     """The equation under the first of some bounds on the constant under which it holds, if it does under any."""
     for bounds in among:
         rule = equation.under([Condition(CONSTANT, bounds)])
@@ -192,7 +192,7 @@ def _in_other_words(builder: Builder, bounded: Iterable[Rule], scalars: Sequence
                 operands = _operands_of(function, call)
                 if operands:
                     other = with_images(builder, said, operands)
-                    yield from _under_the_weakest(builder, Rule((spelling,), (other,)), ALL_BOUNDS, seed)
+                    yield from under_the_weakest(builder, Rule((spelling,), (other,)), ALL_BOUNDS, seed)
 
 
 def _operands_of(function: Apply, call: Term) -> dict[Term, Term]:

@@ -13,7 +13,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, Var, operator_count, postorder
 from taso_opt.core.types import REAL, TensorType
-from taso_opt.generate.scalars import of_any_shape
+from taso_opt.generate.scalars import of_any_shape, with_images
 from taso_opt.rewrite.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.instances import instantiate
@@ -79,7 +79,10 @@ def _in_these_words(builder: Builder, equation: Rule, scalars: Sequence[Rule], i
     yield equation
     if _is_scalar(builder, equation):
         definition = of_any_shape(builder, equation)
-        yield from _as_factor(builder, definition)
+        of_negatives = tuple(_of_negative(builder, definition))
+        yield from of_negatives
+        for one in (definition, *of_negatives):
+            yield from _as_factor(builder, one)
         yield from _in_pieces(builder, definition, scalars, inside)
 
 
@@ -112,6 +115,17 @@ def _as_factor(builder: Builder, definition: Rule) -> Iterator[Rule]:
         factor = Var("s", TensorType(REAL, (any_shape("s"),)))
         product = builder.apply("Mul", (function, factor), {})
         yield Rule((product,), (builder.apply("Div", (factor, said.args[1]), {}),))
+
+
+def _of_negative(builder: Builder, definition: Rule) -> Iterator[Rule]:
+    """What is said of the negative of a variable, of the variable: in models its sign is part of a factor."""
+    (function,), (said,) = definition.source, definition.target
+    for variable in definition.variables:
+        negative = builder.apply("Neg", (variable,), {})
+        uses = {part for part in postorder([said]) if variable in part.children}
+        if uses == {negative}:
+            of_negative = with_images(builder, function, {variable: negative})
+            yield Rule((of_negative,), (with_images(builder, said, {negative: variable}),))
 
 
 def _in_pieces(builder: Builder, definition: Rule, scalars: Sequence[Rule], inside: bool) -> Iterator[Rule]:

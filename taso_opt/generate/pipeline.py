@@ -15,6 +15,7 @@ from taso_opt.core.memory import all_memory
 from taso_opt.core.processors import cores
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
+from taso_opt.generate.bends import discover_bends
 from taso_opt.generate.bodies import discover_bodies
 from taso_opt.generate.bounded import discover_bounded
 from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
@@ -109,6 +110,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     names = frozenset(selected(library, settings))
     scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
     bounded = discover_bounded(library, settings.max_ops, settings.seed, names, scalars)
+    bounded += discover_bends(library, settings.seed, names)
     definitions = discover_definitions(library, names, (*scalars, *bounded))
     definitions += discover_bodies(library, names, (*scalars, *definitions))
     passing = (

@@ -48,8 +48,8 @@ A function that has such a spelling needs no longer one; of others, one operator
 ROOT_OF_HALF = Fraction(5741, 8119)
 """The simplest number that float32 rounds to the root of 1/2, by which a GELU multiplies, as its inverse divides."""
 
-IN_TURN = "-"
-"""Between the operators of a function that are applied one after the other."""
+IN_TURN, OPERAND = "-", ":"
+"""Between the operators of a function that are applied one after the other, and before the second operand of one."""
 
 Values = NDArray[np.float64]
 
@@ -60,12 +60,12 @@ class ScalarPool:
 
     `max_ops` bounds the operators of a spelling; with `positive` only positive numbers are compared, because the
     functions are undefined elsewhere. Where parts are `shared`, what is an operand twice is counted once, as it is
-    computed: x^8 takes three products. Spellings `of` operators have the data only in their operands, also of several
-    in turn, with zero as a second operand: such operators are bounded, so that spellings may divide, and parts of them
-    are shared. With `parameters`, functions are tried with these of the variables, with the `ends`, and with what one
-    operator makes of both; parameters are one element each, or `tensors`. Without functions, the spellings are compared
-    with each other, for equations in which a constant of one side is not on the other: what associativity and the like
-    say of any tensors is found elsewhere.
+    computed: x^8 takes three products. Spellings `of` operators have the data only in their operands: such operators
+    are bounded, so that spellings may divide, and parts of them are shared. Of operators that are applied in turn, the
+    second operand is said, a number or a variable. With `parameters`, functions are tried with these of the variables,
+    with the `ends`, and with what one operator makes of both; parameters are one element each, or `tensors`. Without
+    functions, the spellings are compared with each other, for equations in which a constant of one side is not on the
+    other: what associativity and the like say of any tensors is found elsewhere.
     """
 
     functions: tuple[str, ...]
@@ -92,13 +92,22 @@ SCALAR_POOLS = (
     _pool("HardSwish", "x", "", "HardSigmoid Mul", 2),
     _pool("Clip", "x", "0 1 6", "Min Max Relu", 2),
     _pool("Clip", "x", "1 6", "Relu Sub", 4),
+    _pool("Clip", "x", "0 1 6", "Clamp", 1),
     _pool("Clamp", "x s t", "", "Relu Min Max", 2, parameters="s t", ends="0"),
     _pool("PRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 5),
     _pool("PRelu", "x s", "", "Relu Neg Mul Add Sub", 5, parameters="s", tensors=True),
     _pool("LeakyRelu", "x s", "0", "Relu Neg Min Mul Add Sub", 4, parameters="s"),
     _pool("LeakyRelu", "x s", "", "Relu Neg Mul Add Sub", 5, parameters="s"),
     _pool("LeakyRelu", "x s", "", "PRelu", 1, parameters="s"),
+    _pool("LeakyRelu", "x s", "0", "Relu Min Mul Add Sub", 3, parameters="s", ends="1"),
+    _pool("LeakyRelu", "x s", "", "Relu Neg Mul Add Sub", 4, parameters="s", ends="1"),
+    _pool("PRelu", "x s", "0", "Relu Min Mul Add Sub", 3, parameters="s", ends="1", tensors=True),
+    _pool("PRelu", "x s", "", "Relu Neg Mul Add Sub", 4, parameters="s", ends="1", tensors=True),
     _pool("Abs Relu", "x", "0", "Relu Neg Max Min Add Sub", 3),
+    _pool("Abs", "x", "2", "Relu Mul Sub", 3),
+    _pool("Abs", "x", "", "Relu Neg Add", 4),
+    _pool("Relu", "x", "0", "Neg Min", 3),
+    _pool("Relu-Mul:2 Min:0-Mul:2", "x", "", "Abs Add Sub", 2),
     _pool("Min", "x s", "", "Relu Neg", 3, parameters="s", ends="0", tensors=True),
     _pool("Pow", "x", "", "Mul Sqrt", 4, positive=True),
     _pool("Pow", "x", "", "Mul Sqrt", 3, positive=True, shared=True),
@@ -107,12 +116,16 @@ SCALAR_POOLS = (
     _pool("Div", "x s", "", "Reciprocal Mul", 2, positive=True),
     _pool("Softplus", "x", "1", "Relu Abs Neg Exp Log Add", 7),
     _pool("Mish", "x", "", "Softplus Tanh Mul", 3),
+    _pool("Neg-Sigmoid", "x", "1", "Sub", 1, of="Sigmoid"),
+    _pool("Mul:2-Sigmoid Mul:2-Sigmoid-Mul:s", "x s", "1/2 1", "Add Mul", 4, of="Tanh"),
     _pool("Tanh", "x", "-2 -1 1 2", "Sigmoid Mul Add Sub", 4),
     _pool("Softplus-Tanh", "x", "1 2", "Add Sub Mul Div", 4, of="Sigmoid"),
     _pool("Elu", "x", "0 1", "Exp Relu Min Add Sub", 5),
-    _pool("ScaledElu", "x s", "-1", "Mul Add", 3, of="Relu Min-Exp", parameters="s"),
+    _pool("ScaledElu", "x s", "-1", "Mul Add", 3, of="Relu Min:0-Exp", parameters="s"),
     _pool("", "x s", "1", "Add Sub Mul", 2),
     _pool("", "x", "-1", "Neg Mul", 1),
+    _pool("", "x", "0", "Add Sub", 1),
+    _pool("", "x", "1", "Mul Div", 1),
     _pool("", "x", f"{ROOT_OF_HALF} {1 / ROOT_OF_HALF}", "Mul Div", 1),
 )
 
@@ -127,19 +140,30 @@ def discover_scalars(library: SpecLibrary, max_ops: int, seed: int, operators: f
     for pool in SCALAR_POOLS:
         if not pool.functions and operators.issuperset(pool.operators):
             enumeration = _Enumeration(library, pool, [library.operators[name] for name in pool.operators], seed)
-            functions.update((found.term, found) for found in enumeration.equal(min(pool.max_ops, max_ops)))
+            for found in enumeration.equal(min(pool.max_ops, max_ops)):
+                functions.setdefault(found.term, found).spellings.update(found.spellings)
         for function in sorted(pool.functions):
-            in_turn = function.split(IN_TURN)
-            if not operators.issuperset((*in_turn, *pool.of.replace(IN_TURN, " ").split())):
+            if not operators.issuperset(_named(function, pool.of)):
                 continue
-            names = [name for name in pool.operators if name in operators and name not in in_turn]
+            names = [name for name in pool.operators if name in operators and name != function]
             enumeration = _Enumeration(library, pool, [library.operators[name] for name in names], seed)
-            chain = [library.operators[name] for name in in_turn]
-            for found in enumeration.spelled(chain, pool.max_ops if max_ops >= 3 else min(pool.max_ops, max_ops)):
+            max_size = pool.max_ops if max_ops >= 3 else min(pool.max_ops, max_ops)
+            for found in enumeration.spelled(_chain(library, function), max_size):
                 functions.setdefault(found.term, found).spellings.update(found.spellings)
     builder = library.builder()
     rules = {format_rule(rule): rule for found in functions.values() for rule in _equations(builder, found)}
     return tuple(rules[text] for text in sorted(rules))
+
+
+def _chain(library: SpecLibrary, text: str) -> list[tuple[Operator, str]]:
+    """The operators that are applied in turn, each with its second operand: a number, a variable or nothing."""
+    parts = [part.partition(OPERAND) for part in text.split(IN_TURN)]
+    return [(library.operators[name], operand) for name, _, operand in parts]
+
+
+def _named(*chains: str) -> set[str]:
+    """The operators that are applied in some chains."""
+    return {part.partition(OPERAND)[0] for chain in chains for part in chain.replace(IN_TURN, " ").split()}
 
 
 def _equations(builder: Builder, function: _Function) -> Iterator[Rule]:
@@ -191,32 +215,35 @@ class _Enumeration:
         parameters = pool.parameters.split()
         single = () if pool.tensors else parameters
         shapes = {name: () if name in single else (any_shape(name),) for name in pool.variables}
-        self._variables: list[Term] = [Var(name, TensorType(REAL, shape)) for name, shape in shapes.items()]
+        self._variables = [Var(name, TensorType(REAL, shape)) for name, shape in shapes.items()]
         points = [generator.uniform(low, SPREAD, SAMPLES + len(EXTREMES)) for _ in self._variables]
         if not pool.positive:
             points[0][-len(EXTREMES) :] = EXTREMES
         self._points: list[Values] = points
         self._is_bounded, self._is_shared = bool(pool.of), pool.shared or bool(pool.of)
-        seen = list(zip(self._variables, points, strict=True))
+        seen: list[tuple[Term, Values]] = list(zip(self._variables, points, strict=True))
         given = seen[len(seen) - len(parameters) :]
         self._parameters = [*given, *map(self._constant, pool.ends.split())] if given else []
         if pool.of:
-            chains = [[library.operators[name] for name in chain.split(IN_TURN)] for chain in pool.of.split()]
-            seen = [one for chain in chains for one in self._in_turn(chain, [seen[0]])] + given
+            chains = [_chain(library, text) for text in pool.of.split()]
+            seen = [one for chain in chains for one in self._in_turn(chain, [seen[0]])] + seen[1:]
         seen += map(self._constant, pool.literals)
         self._terms: list[list[Term]] = [[term for term, _ in seen]]
         self._values: list[Values] = [np.array([row for _, row in seen])]
         self._operators = operators
         self._operations = [operation for operator in operators for operation in operations(operator)]
 
-    def spelled(self, function: Sequence[Operator], max_ops: int) -> list[_Function]:
+    def spelled(self, function: Sequence[tuple[Operator, str]], max_ops: int) -> list[_Function]:
         """What operators in turn give, at every choice of their parameters, with spellings of at most `max_ops`."""
-        first, *others = function
-        found = [one for operands in self._operands(first) for one in self._calls(first, *operands)]
-        found = self._in_turn(others, found)
+        (first, operand), *others = function
+        if operand or others:
+            found = self._in_turn(function, [(self._variables[0], self._points[0])])
+        else:
+            found = [one for operands in self._operands(first) for one in self._calls(first, *operands)]
         functions: dict[bytes, _Function] = {}
         for term, row in found:
-            functions.setdefault(value_key(row), _Function(term))
+            if not np.array_equal(row, self._points[0]):  # a slope of 1 leaves everything as it is
+                functions.setdefault(value_key(row), _Function(term))
         self._enumerate(functions, max_ops)
         return list(functions.values())
 
@@ -247,10 +274,13 @@ class _Enumeration:
         """A number with its values, one for each point."""
         return literal(Fraction(number)), np.full_like(self._points[0], float(Fraction(number)))
 
-    def _in_turn(self, operators: Sequence[Operator], found: list[tuple[Term, Values]]) -> list[tuple[Term, Values]]:
-        """What operators make of each term one after the other, those of two operands with zero."""
-        for operator in operators:
-            further = [self._constant("0")][: int(operator.arity or 1) - 1]
+    def _in_turn(
+        self, chain: Sequence[tuple[Operator, str]], found: list[tuple[Term, Values]]
+    ) -> list[tuple[Term, Values]]:
+        """What operators make of each term one after the other."""
+        known = {term.name: (term, row) for term, row in zip(self._variables, self._points, strict=True)}
+        for operator, operand in chain:
+            further = [known.get(operand) or self._constant(operand)] if operand else []
             found = [made for one in found for made in self._calls(operator, one, *further)]
         return found
 
@@ -263,8 +293,12 @@ class _Enumeration:
         ]
 
     def equal(self, max_ops: int) -> list[_Function]:
-        """Terms of `max_ops` operators with those equal ones of as many that have fewer constants, or more."""
-        functions: dict[bytes, _Function] = {}
+        """Terms of `max_ops` operators with those equal ones of as many that have fewer constants, or more.
+
+        Besides them, what is a variable again.
+        """
+        known = zip(self._variables, self._points, strict=True)
+        functions = {value_key(row): _Function(variable) for variable, row in known}
         self._enumerate(functions, max_ops, open_ended=True)
         for found in functions.values():
             fixed = _constants(found.term)
@@ -293,13 +327,11 @@ class _Enumeration:
     def _applications(self, size: int) -> Iterator[tuple[Callable[[], Term], Values]]:
         """Every application with `size` operators to representatives: how to make it, and its values."""
         for operation in self._operations:
-            if operation.operator.arity == 1:
-                yield from self._applied(operation, (size - 1,))
-                continue
-            for left in range(size):
-                if not operation.operator.commutative or left <= size - 1 - left:
-                    yield from self._applied(operation, (left, size - 1 - left))
-            if self._is_shared and size > 1:
+            arity = int(operation.operator.arity or 1)
+            for sizes in product(range(size), repeat=arity):
+                if sum(sizes) == size - 1 and not (operation.operator.commutative and sizes[0] > sizes[1]):
+                    yield from self._applied(operation, sizes)
+            if self._is_shared and size > 1 and arity == 2:
                 yield from self._with_parts(operation, size - 1)
 
     def _with_parts(self, operation: Operation, size: int) -> Iterator[tuple[Callable[[], Term], Values]]:
@@ -314,7 +346,7 @@ class _Enumeration:
             values = [np.array([known[term] for term in bank]) for bank in banks]
             yield from self._evaluated(operation, banks, values, rows)
 
-    def _applied(self, operation: Operation, sizes: tuple[int, ...]) -> Iterator[tuple[Callable[[], Term], Values]]:
+    def _applied(self, operation: Operation, sizes: Sequence[int]) -> Iterator[tuple[Callable[[], Term], Values]]:
         banks = [self._terms[size] for size in sizes]
         rows = np.indices([len(bank) for bank in banks]).reshape(len(sizes), -1)
         if len(sizes) == 2 and sizes[0] == sizes[1] and operation.operator.commutative:
@@ -331,9 +363,15 @@ class _Enumeration:
         usable = np.isfinite(values).all(axis=1) & (np.abs(values) < LARGEST).all(axis=1) & (np.ptp(values, axis=1) > 0)
         for at in np.flatnonzero(usable):
             arguments = [bank[place] for bank, place in zip(banks, rows[:, at], strict=True)]
-            if operation.operator.name == "Div" and not self._is_quotient(*arguments):
+            if not self._is_sensible(operation.operator, arguments):
                 continue
             yield partial(self._builder.apply, operation.operator.name, arguments, operation.attributes), values[at]
+
+    def _is_sensible(self, operator: Operator, operands: Sequence[Term]) -> bool:
+        """Whether an operator takes such operands, and a quotient is worth writing."""
+        if operator.name == "Div":
+            return self._is_quotient(*operands)
+        return not operator.numbers or all(self._builder.type(one).shape == () for one in operands[1:])
 
     def _is_quotient(self, above: Term, below: Term) -> bool:
         """Whether a quotient is worth writing: what may be zero divides nothing, what is computed divides numbers."""

@@ -114,10 +114,15 @@ class Model:
         if isinstance(term, Const):
             return self.literal(term)
         if term not in self._numbers:
-            leaves = [part for part in postorder((term,)) if not part.children]
-            is_known = all(isinstance(leaf, Const) and self.literal(leaf) is not None for leaf in leaves)
-            self._numbers[term] = only_number(self.folded(term)) if is_known else None
+            self._numbers[term] = only_number(self.folded(term)) if self._is_made_of_numbers(term) else None
         return self._numbers[term]
+
+    def _is_made_of_numbers(self, term: Term) -> bool:
+        """Whether a term of one element comes from constants of one float each."""
+        if self.builder.type(term).elements != 1:
+            return False
+        leaves = (part for part in postorder((term,)) if not part.children)
+        return all(isinstance(leaf, Const) and self.literal(leaf) is not None for leaf in leaves)
 
     @cached_property
     def _numbers(self) -> dict[Term, Fraction | None]:

@@ -117,7 +117,7 @@ def may_fit(pattern: Pattern, outline: Outline, depth: int) -> bool:
     if isinstance(pattern, Variable):
         return sizes is not None and pattern.may_fit(sizes)
     if isinstance(pattern, Literal):
-        return operator == CONSTANT
+        return operator != "" and sizes is not None and all(size == 1 for size in sizes)
     if head(pattern) != operator:
         return False
     if depth == 1:

@@ -9,7 +9,7 @@ from typing import Any
 from taso_opt.core.condition import ANY, Bounds
 from taso_opt.core.dims import Dim, Size, divide, substitute, symbol
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Item, Term, variables
+from taso_opt.core.term import Apply, Item, Term, variables
 from taso_opt.core.types import FLOATS
 from taso_opt.rewrite.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import Builder
@@ -21,7 +21,7 @@ Binding = Mapping[str, Any]
 the element type, `#owed` the equations between sizes that can only be checked once every symbol is bound.
 """
 
-ValueOf = Callable[[Const], Fraction | None]
+ValueOf = Callable[[Term], Fraction | None]
 Within = Callable[[Term, Bounds], bool]
 EMPTY: Binding = {"#owed": ()}
 
@@ -103,7 +103,7 @@ class Matcher:
             case Variable():
                 yield from self._variable(pattern, term, binding, element)
             case Literal(value):
-                if isinstance(term, Const) and self._has_value(term, value, binding):
+                if self._is_constant(term) and self._has_value(term, value, binding):
                     yield binding
             case Application():
                 yield from self._application(pattern, term, binding, element)
@@ -164,8 +164,9 @@ class Matcher:
             return True
         return bool(binding.setdefault(key(name, name in self._private_sizes, element), found) == found)
 
-    def _has_value(self, term: Const, value: Fraction, binding: Binding) -> bool:
-        return binding.get("#dtype", term.type.dtype) == term.type.dtype and self._value_of(term) == value
+    def _has_value(self, term: Term, value: Fraction, binding: Binding) -> bool:
+        dtype = self._builder.type(term).dtype
+        return binding.get("#dtype", dtype) == dtype and self._value_of(term) == value
 
     def _application(self, pattern: Application, term: Term, binding: Binding, element: int) -> Iterator[Binding]:
         if not isinstance(term, Apply) or term.operator != pattern.operator:

@@ -85,7 +85,7 @@ class Rewriter:
     @classmethod
     def of_model(cls, model: Model, rules: RuleSet | CompiledRules) -> Rewriter:
         """The rewriter of a model's graph, which knows the values of its constants."""
-        return cls(model.builder, rules, model.literal, model.within, model.leaves)
+        return cls(model.builder, rules, model.number, model.within, model.leaves)
 
     def _rule_index(self, use: Use) -> RuleIndex[Entry]:
         return RuleIndex(self._entries.of(use), element_pattern, self._outlines)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Const, Term, opened
 from taso_opt.rewrite.lift import FOLDABLE
 from taso_opt.rewrite.step import Step, StepSequence, leaves_whole, operators_saved, rules_of
@@ -21,6 +22,9 @@ SEQUENCES_ALIKE = 4
 
 FEW_OPERANDS = 8
 """Of a sum in which prepared weights meet any other: in longer ones only what stands beside them is tried."""
+
+LEVELS, DEEPER = 3, 1
+"""Below a term, where rules put numbers; and below such a product, where constants are that these go into."""
 
 MANY_MORE = 4
 """Operators that a step adds which takes something apart."""
@@ -79,6 +83,7 @@ def _from_place(
     for step in rewriter.rewrites(term):
         if is_hopeless(rules_of((step,))):
             continue
+        yield from _numbers_taken_in(step, rewriter)
         if rewriter.prepares_weights(step.image):
             yield from _prepared(term, step, only_consumer(term), sums, rewriter)
         elif rewriter.folded(step) and not rewriter.parts_weights(step):
@@ -149,6 +154,49 @@ def _taken_in(term: Term, first: Step, rewriter: Rewriter) -> Iterator[StepSeque
         image = step.image
         steps, new = (*steps, step), image if part is new else rewriter.with_child(new, part, image)
         yield steps, ((term, new),)
+
+
+def _numbers_taken_in(first: Step, rewriter: Rewriter) -> Iterator[StepSequence]:
+    """A step that multiplies by numbers of its own, which go into factors that are there already.
+
+    As the sigmoid of 2 y that a tanh of y becomes, where y is a product with a constant.
+    """
+    known = set(_upper(first.root))
+    for product in _upper(first.image):
+        if product is not first.image and product not in known and _has_number(product):
+            steps, taken_in = _taken_in_by(product, rewriter, DEEPER)
+            image = rewriter.replaced(first.image, {product: taken_in}) if steps else None
+            if image is not None:
+                yield (first, *steps), ((first.root, image),)
+
+
+def _has_number(term: Term) -> bool:
+    """Whether a term is a product with a number of a rule."""
+    return (
+        isinstance(term, Apply) and term.operator == "Mul" and any(literal_value(one) is not None for one in term.args)
+    )
+
+
+def _taken_in_by(product: Term, rewriter: Rewriter, deeper: int) -> tuple[tuple[Step, ...], Term]:
+    """The steps by which the number of a product goes into a constant of its other factor, and what they lead to."""
+    steps = rewriter.rewrites(product)
+    for step in steps:
+        if rewriter.folded(step):
+            return (step,), step.image
+    for step in steps if deeper else ():
+        for part in filter(_has_number, step.image.children):
+            following, taken_in = _taken_in_by(part, rewriter, deeper - 1)
+            if following:
+                return (step, *following), rewriter.with_child(step.image, part, taken_in)
+    return (), product
+
+
+def _upper(term: Term, levels: int = LEVELS) -> Iterator[Term]:
+    """A term and what is below it within so many levels."""
+    yield term
+    if levels:
+        for child in term.children:
+            yield from _upper(child, levels - 1)
 
 
 def _taken_beside(

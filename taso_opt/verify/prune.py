@@ -13,6 +13,8 @@ search that applies rules one after the other can take the same way. Some things
 - What a rule with two outputs says of each output alone is no rule of its own.
 - A merge of two tensors that have no operand in common joins what nothing in the graph brings together; no search
   tries all pairs, so nothing with one output follows from it.
+- What one scalar operator is in other words is kept, whatever it follows from, and so is what scalar functions are
+  under conditions: the way there leads through terms that cost more, at which a search may stop.
 - A rule that makes a tensor up, as x = Conv(x, the identity kernel like f), says nothing to a search that does not know
   f yet: nothing follows from it.
 """
@@ -27,6 +29,7 @@ from taso_opt.core.dims import Size
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, postorder, variables
 from taso_opt.spec import load_specs
+from taso_opt.spec.shapes import any_shape
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.child import Stopped
 from taso_opt.verify.crew import Crew
@@ -141,12 +144,25 @@ class _Pruning:
                 try:
                     child.ask(Learn(tuple(laws[learnt:]), afresh=at == 0 or learnt == 0))
                     learnt = len(laws)
-                    if child.ask(Derive(rule)):
+                    if not _says_scalars(rule) and child.ask(Derive(rule)):
                         continue
                 except Stopped:
                     learnt = 0  # the next process has to learn everything again
                 kept.append(rule)
         return kept
+
+
+def _says_scalars(rule: Rule) -> bool:
+    """Whether a rule is about numbers, at any shapes, under conditions or with one operator on one side."""
+    operators = load_specs().operators
+    of_any_shape = any(variable.type.shape == (any_shape(variable.name),) for variable in rule.variables)
+    if not of_any_shape or len(rule.source) > 1:
+        return False
+    if not all(operators[term.operator].elementwise for term in rule.applications):
+        return False
+    sides = [root for root in rule.roots if isinstance(root, Apply)]
+    operands = [side.args[:1] if operators[side.operator].is_map else side.args for side in sides]
+    return bool(rule.conditions) or any(not any(isinstance(one, Apply) for one in several) for several in operands)
 
 
 def _for_several(rules: Iterable[Rule]) -> list[Rule]:

@@ -40,6 +40,14 @@ def everything():
         "Relu(Min(x, 6)) = Clip(x; high=(6, 1), low=(0, 1))",
         "Div(x, 8119/5741) = Mul(5741/8119, x)",
         "Sub(Relu(x), Relu(Sub(x, 6))) = Clip(x; high=(6, 1), low=(0, 1))",
+        "Clamp(x, 0, 6) = Clip(x; high=(6, 1), low=(0, 1))",
+        "Mul(1/2, Add(1, Tanh(x))) = Sigmoid(Mul(2, x))",
+        "Sub(1, Sigmoid(x)) = Sigmoid(Neg(x))",
+        "Neg(Min(0, Neg(x))) = Relu(x)",
+        "Add(x, Abs(x)) = Mul(2, Relu(x))",
+        "Sub(x, Abs(x)) = Mul(2, Min(x, 0))",
+        "Add(Relu(x), Relu(Neg(x))) = Abs(x)",
+        "Sub(Relu(Mul(2, x)), x) = Abs(x)",
     ],
 )
 def test_what_a_kernel_computes_is_found_in_other_words(everything, text):
@@ -54,6 +62,8 @@ def test_what_a_kernel_computes_is_found_in_other_words(everything, text):
         "Add(Relu(x), Mul(s, Relu(Neg(x)))) = PRelu(x, Neg(s))",
         "Add(Relu(x), Mul(s, Min(x, 0))) = LeakyRelu(x, s)",
         "PRelu(x, s) = LeakyRelu(x, s)",
+        "Sub(x, Mul(Min(x, 0), s)) = LeakyRelu(x, Sub(1, s))",
+        "Add(x, Mul(Relu(Neg(x)), s)) = PRelu(x, Sub(1, s))",
     ],
 )
 def test_a_slope_of_its_own_for_each_channel_is_found_for_all_shapes_that_broadcast(everything, text):
@@ -78,7 +88,26 @@ def test_what_is_below_zero_is_found_with_a_negation_on_either_side(everything):
 )
 def test_an_interval_is_found_with_any_numbers_as_its_ends(everything, text):
     assert parse_rule(text, LIBRARY.builder()) in everything
-    assert sum("Clamp" in format_rule(rule) for rule in everything) == 4
+    ends = [rule for rule in everything if "Clamp" in format_rule(rule) and len(rule.variables) > 1]
+    assert len(ends) == 4
+
+
+@pytest.mark.parametrize("text", ["Add(0, x)", "Sub(x, 0)", "Mul(1, x)", "Div(x, 1)"])
+def test_what_a_number_leaves_as_it_is_is_found(everything, text):
+    assert parse_rule(f"{text} = x where x[*any_x]", LIBRARY.builder()) in everything
+    assert not any(format_rule(rule).startswith(("Sub(0, x) = x", "Div(1, x) = x")) for rule in everything)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mul(Add(1, Tanh(s)), Mul(1/2, x)) = Mul(x, Sigmoid(Mul(2, s)))",
+        "Mul(s, Add(1/2, Mul(1/2, Tanh(x)))) = Mul(s, Sigmoid(Mul(2, x)))",
+        "Add(Mul(Tanh(s), Mul(1/2, x)), Mul(1/2, x)) = Mul(x, Sigmoid(Mul(2, s)))",
+    ],
+)
+def test_operators_in_turn_are_found_with_a_variable_as_second_operand(everything, text):
+    assert parse_rule(f"{text} where x[*any_x], s[*any_s]", LIBRARY.builder()) in everything
 
 
 def test_an_elu_is_found_in_pieces_with_any_number_as_its_factor_where_nothing_cancels_above_zero(everything):

@@ -44,6 +44,20 @@ def test_consequences_instances_and_repetitions_of_smaller_rules_are_dropped(lib
     assert kept(library, FOUR, ASSOCIATIVE, THREE, SPECIAL, IDEMPOTENT) == [ASSOCIATIVE, IDEMPOTENT]
 
 
+RELU = "Max(0, x) = Relu(x) where x[*any_x]"
+TWICE = "Relu(Max(0, x)) = Relu(x) where x[*any_x]"
+LONG = "Relu(Max(0, x)) = Max(0, Relu(x)) where x[*any_x]"
+LAW = "Relu(Mul(x, s)) = Mul(Relu(x), s) where s[*any_s], x[*any_x] and s >= 0"
+BEHIND = "Max(0, Mul(x, s)) = Mul(Relu(x), s) where s[*any_s], x[*any_x] and s >= 0"
+
+
+def test_what_one_operator_is_in_other_words_stays_and_so_does_what_holds_under_conditions(library):
+    idempotent = "Relu(Relu(x)) = Relu(x) where x[*any_x]"
+    texts = (RELU, idempotent, LAW, TWICE, BEHIND)
+    assert kept(library, *texts, LONG) == list(texts)
+    assert kept(library, IDEMPOTENT, THREE) == [IDEMPOTENT]
+
+
 def test_merges_stay_although_the_laws_of_split_derive_them_but_their_consequences_go(library):
     undone = f"{UNDONE} where x[m, n], y[m, p]"
     texts = (undone, CUT_RELU, MERGED_RELU, MERGED, CONTINUED, INSTANCE)
