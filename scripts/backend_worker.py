@@ -25,9 +25,9 @@ from taso_opt.api.forced import force_rewriting
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import read_model, save_atomically, seeded
-from taso_opt.onnx_io.model import Model
 from taso_opt.onnx_io.nodes import spelled
-from taso_opt.onnx_io.patch import Patch
+from taso_opt.onnx_io.reading.model import Model
+from taso_opt.onnx_io.writing.patch import Patch
 from taso_opt.runtime import RuntimeProcess
 from taso_opt.spec import OPAQUE, load_specs
 

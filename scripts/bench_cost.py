@@ -37,7 +37,7 @@ from taso_opt.errors import TasoError
 from taso_opt.onnx_io import Model, read_model, save_atomically, spellable, write_model
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import CompareLatency, Contestant, RunSettings, RuntimeProcess, compare_latency, probe
-from taso_opt.search.feeds import timing_feeds
+from taso_opt.search.judging.feeds import timing_feeds
 from taso_opt.search.wander import wander
 from taso_opt.spec import load_specs
 

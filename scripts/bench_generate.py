@@ -24,10 +24,10 @@ from taso_opt.core.processors import cores
 from taso_opt.core.term import Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate import GenerateSettings, Generation, generate
-from taso_opt.generate.candidates import claims
-from taso_opt.generate.enumerate import enumerate_terms
-from taso_opt.generate.families import EXTRA
-from taso_opt.generate.moves import shards
+from taso_opt.generate.enumeration.candidates import claims
+from taso_opt.generate.enumeration.enumerate import enumerate_terms
+from taso_opt.generate.enumeration.families import EXTRA
+from taso_opt.generate.enumeration.moves import shards
 from taso_opt.spec import load_specs
 
 ROOT = Path(__file__).resolve().parent.parent

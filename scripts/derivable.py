@@ -18,8 +18,8 @@ from published_notation import read_lines
 from published_statement import Stated, read_statements
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
-from taso_opt.verify.chains import by_root, chains_between, laws_of
-from taso_opt.verify.refute import refute
+from taso_opt.verify.derivation.chains import by_root, chains_between, laws_of
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.verdict import Counterexample
 
 SLACK = 3

@@ -13,8 +13,8 @@ from typing import Any
 from taso_opt.core.term import Apply, Item, Term, operator_count, postorder
 from taso_opt.cost import Around
 from taso_opt.onnx_io import PLAIN
-from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.oracle import CostOracle
 from taso_opt.spec.builder import Builder

@@ -33,7 +33,7 @@ from taso_opt.onnx_io import keeps_signature, read_model
 from taso_opt.onnx_io.scopes import all_tensors
 from taso_opt.runtime import RunSettings, RuntimeProcess, run_feeds
 from taso_opt.runtime.inputs import Array
-from taso_opt.search.feeds import sample_feeds
+from taso_opt.search.judging.feeds import sample_feeds
 from taso_opt.spec import load_specs
 
 MODES = ("optimized", "respelled", "shrunk", "wandered", "far")

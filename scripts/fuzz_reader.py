@@ -27,7 +27,7 @@ import fuzz_seeds
 from fuzz_mutate import Mutate, mutated_model, mutated_rules
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import read_model
-from taso_opt.rewrite.compiled import CompiledRules
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 

@@ -14,9 +14,9 @@ from taso_opt.core.processors import cores
 from taso_opt.errors import TasoError
 from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.rule_file import proofs_path, read_rules, write_rules
-from taso_opt.verify.crew import Crew
-from taso_opt.verify.pipeline import renewed
-from taso_opt.verify.proofs import write_proofs
+from taso_opt.verify.library.pipeline import renewed
+from taso_opt.verify.library.proofs import write_proofs
+from taso_opt.verify.processes.crew import Crew
 
 LIBRARY = Path(__file__).resolve().parent.parent / "rules" / "library.jsonl"
 

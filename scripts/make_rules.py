@@ -16,7 +16,7 @@ from pathlib import Path
 import candidates_page
 from taso_opt.core.processors import cores
 from taso_opt.core.rule import Rule
-from taso_opt.generate.usefulness import is_useful
+from taso_opt.generate.equations.usefulness import is_useful
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.rule_file import proofs_path, read_equations

@@ -19,7 +19,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TasoError
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import MISFITS
-from taso_opt.verify.widen import Change, apply_change
+from taso_opt.verify.conditions.widen import Change, apply_change
 
 INTERCHANGED = (("Add", "Sub", "Mul"), ("Relu", "Tanh", "Sigmoid"))
 FRESH = "fresh"

@@ -42,9 +42,9 @@ from taso_opt.spec.resampling import METHODS
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import MISFITS, format_rule
 from taso_opt.verify.definitions import prove_definition
+from taso_opt.verify.derivation.prove import Prover
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_axiom, prove_for_all_sizes
-from taso_opt.verify.prove import Prover
-from taso_opt.verify.refute import refute
 from taso_opt.verify.scalar_rules import is_scalar, rests_on_meanings
 from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample

@@ -20,10 +20,10 @@ from published_notation import read_lines
 from published_statement import Stated, read_statements
 from taso_opt.core.processors import cores
 from taso_opt.spec import load_specs
-from taso_opt.verify.crew import Crew
-from taso_opt.verify.pipeline import examine_all
+from taso_opt.verify.library.pipeline import examine_all
+from taso_opt.verify.processes.crew import Crew
+from taso_opt.verify.processes.worker import Examine
 from taso_opt.verify.verdict import Proved, Refuted, Unknown, Verdict
-from taso_opt.verify.worker import Examine
 
 Row = tuple[Stated, Verdict | None]
 """A statement and its verdict; None for a rule that is not stated."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from taso_opt.core.rule import Rule
 from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.rule_file import read_equations, read_records
-from taso_opt.verify.prove import Prover
+from taso_opt.verify.derivation.prove import Prover
 
 STACKS = "joins stacks of matrices, to each of which one matrix is added and the like: no pool has both"
 NOT_DISCOVERED = {

@@ -14,9 +14,9 @@ from standings import ERROR, FAILS, OURS, UNCHANGED, WRONG, Figure, Standing
 from taso_opt.api.sizes import at_sizes_that_run
 from taso_opt.onnx_io import Model, computes_in_singles, read_model
 from taso_opt.runtime import CompareLatency, Failed, Ratio, RunSettings, RuntimeProcess, compare_latency
-from taso_opt.search.agreement import Feed, agreement
-from taso_opt.search.feeds import sample_feeds, timing_feeds
-from taso_opt.search.kinds import telling_kind
+from taso_opt.search.judging.agreement import Feed, agreement
+from taso_opt.search.judging.feeds import sample_feeds, timing_feeds
+from taso_opt.search.judging.kinds import telling_kind
 from taso_opt.spec import load_specs
 
 LIMIT_S = 20.0

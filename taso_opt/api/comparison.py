@@ -31,9 +31,9 @@ from taso_opt.runtime import (
     compare_latency,
     require_runtime,
 )
-from taso_opt.search.agreement import Agreement, agreement
-from taso_opt.search.feeds import sample_feeds, timing_feeds
-from taso_opt.search.kinds import remark, telling_kind
+from taso_opt.search.judging.agreement import Agreement, agreement
+from taso_opt.search.judging.feeds import sample_feeds, timing_feeds
+from taso_opt.search.judging.kinds import remark, telling_kind
 from taso_opt.spec import load_specs
 
 

@@ -33,12 +33,12 @@ from taso_opt.onnx_io import (
     write_model,
 )
 from taso_opt.runtime import run_feeds
-from taso_opt.search.agreement import Verdicts
-from taso_opt.search.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
-from taso_opt.search.finals import Finals, Standard, Trial, hold_finals
+from taso_opt.search.judging.agreement import Verdicts
+from taso_opt.search.judging.feeds import SEEDS, other_sizes, sample_feeds, timing_feeds
+from taso_opt.search.judging.finals import Finals, Standard, Trial, hold_finals
+from taso_opt.search.judging.samples import Sample
+from taso_opt.search.judging.verdicts import RememberedVerdicts
 from taso_opt.search.plan import Plan
-from taso_opt.search.samples import Sample
-from taso_opt.search.verdicts import RememberedVerdicts
 from taso_opt.spec import load_specs
 
 OTHER_SIZES_LIMIT_S = 30.0

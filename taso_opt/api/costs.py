@@ -12,7 +12,7 @@ from taso_opt.cost import BROKEN, LATENCY, CostModel, Goal, TradeCost, Unit
 from taso_opt.cost.quantities import weight_bytes as graph_weight_bytes
 from taso_opt.onnx_io import bytes_added, folded_terms, weight_bytes
 from taso_opt.report.record import ObjectivePart
-from taso_opt.search.finals import Standard
+from taso_opt.search.judging.finals import Standard
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import Plan, SearchResult
 from taso_opt.spec.builder import Builder

@@ -13,7 +13,7 @@ from taso_opt.cost import Around, CostModel, Unit
 from taso_opt.onnx_io import Model
 from taso_opt.report.drawing import draw_change
 from taso_opt.report.evidence import OperatorCost, Place
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
 from taso_opt.search.plan import Plan
 
 MOST_DRAWN = 60

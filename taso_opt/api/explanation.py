@@ -17,10 +17,10 @@ from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import UsageError
 from taso_opt.onnx_io import Model, names_in_bodies, read_model, spellable
 from taso_opt.report.explained import FITTING, REFUSED, Considered, Explanation
-from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.pattern import CompiledRule
-from taso_opt.rewrite.refusal import refusal
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
+from taso_opt.rewrite.patterns.apply import substitute_terms
+from taso_opt.rewrite.patterns.pattern import CompiledRule
+from taso_opt.rewrite.patterns.refusal import refusal
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.neighbourhood import LocalChange, Neighbourhood

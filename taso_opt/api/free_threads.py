@@ -14,7 +14,7 @@ from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure
 from taso_opt.report.record import MeasuredSpeedup, Record
 from taso_opt.runtime import CompareLatency, Contestant, compare_latency
-from taso_opt.search.feeds import timing_feeds
+from taso_opt.search.judging.feeds import timing_feeds
 
 ROUNDS, RECREATIONS, LIMIT_S = 18, 3, 3.0
 SPARE_S = 10.0

@@ -30,7 +30,7 @@ from taso_opt.onnx_io import (
     with_inner_models,
     with_loop_models,
 )
-from taso_opt.search.feeds import NOISE
+from taso_opt.search.judging.feeds import NOISE
 from taso_opt.spec import load_specs
 
 log = logging.getLogger(__name__)

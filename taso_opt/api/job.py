@@ -12,8 +12,8 @@ from taso_opt.core.rule import Rule
 from taso_opt.cost import Goal
 from taso_opt.onnx_io import Model
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess
-from taso_opt.search.feeds import NOISE
-from taso_opt.search.samples import Sample
+from taso_opt.search.judging.feeds import NOISE
+from taso_opt.search.judging.samples import Sample
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Job:
     `budget` is the time for the search in seconds.
     `without` are operators that no rule may bring in.
     `deadline`, by the monotonic clock, is when nothing more is begun that is there for certainty alone.
-    `kind` is that of the random floats on which models are compared (see search/kinds.py).
+    `kind` is that of the random floats on which models are compared (see search/judging/kinds.py).
     `obstacle` says why the whole model cannot run here, "" where it can: its rewritten parts are then checked alone.
     """
 

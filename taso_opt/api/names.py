@@ -6,8 +6,8 @@ from math import inf
 
 from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.onnx_io import Model
-from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
+from taso_opt.rewrite.patterns.apply import substitute_terms
 
 MOST_WORK = 500_000
 """Terms that are rebuilt to follow names through steps; many steps in a large model lose their names behind that."""

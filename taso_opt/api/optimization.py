@@ -56,16 +56,16 @@ from taso_opt.onnx_io import (
 )
 from taso_opt.report.quantities import duration
 from taso_opt.report.record import Record
-from taso_opt.rewrite.compiled import CompiledRules
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.clock import Clock
-from taso_opt.search.finals import FailedCheck
-from taso_opt.search.kinds import remark, telling_kind
+from taso_opt.search.judging.finals import FailedCheck
+from taso_opt.search.judging.kinds import remark, telling_kind
+from taso_opt.search.judging.samples import Sample
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.remembered import RememberedSearch
-from taso_opt.search.samples import Sample
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import Builder
 

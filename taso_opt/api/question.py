@@ -13,7 +13,7 @@ from taso_opt import __version__
 from taso_opt.api.job import Job
 from taso_opt.core.rule import RuleSet
 from taso_opt.runtime.inputs import add_array
-from taso_opt.search.finals import Standard
+from taso_opt.search.judging.finals import Standard
 from taso_opt.search.plan import Plan
 from taso_opt.spec import load_specs
 

@@ -11,11 +11,11 @@ from taso_opt.api.session import Progress
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_equations
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.check import CheckResult, check_library
-from taso_opt.verify.crew import Crew
-from taso_opt.verify.pipeline import examine_all
+from taso_opt.verify.library.check import CheckResult, check_library
+from taso_opt.verify.library.pipeline import examine_all
+from taso_opt.verify.processes.crew import Crew
+from taso_opt.verify.processes.worker import Examine
 from taso_opt.verify.verdict import Verdict
-from taso_opt.verify.worker import Examine
 
 if TYPE_CHECKING:
     from taso_opt.core.rule import Rule

@@ -14,7 +14,7 @@ from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.core.rule import FpClass, RuleSet
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Model, needs_libraries, skeleton, weight_bytes
-from taso_opt.rewrite.compiled import CompiledRules
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.runtime import (
     ONNXRUNTIME,
     RunSettings,

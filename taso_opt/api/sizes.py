@@ -16,8 +16,8 @@ from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import Model, read_model, save_atomically, showing
 from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes, run_feeds
-from taso_opt.search.feeds import sample_feeds
-from taso_opt.search.samples import Sample, read_samples
+from taso_opt.search.judging.feeds import sample_feeds
+from taso_opt.search.judging.samples import Sample, read_samples
 from taso_opt.spec import load_specs
 
 MOST_NAMED = 8

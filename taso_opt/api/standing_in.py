@@ -25,8 +25,8 @@ from taso_opt.onnx_io import (
     seeded,
 )
 from taso_opt.runtime import run_feeds
-from taso_opt.search.agreement import Feed, agreement
-from taso_opt.search.feeds import other_sizes, sample_feeds
+from taso_opt.search.judging.agreement import Feed, agreement
+from taso_opt.search.judging.feeds import other_sizes, sample_feeds
 
 MOST_DECISIONS = 8
 RUN_LIMIT_S = 30.0

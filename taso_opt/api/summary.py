@@ -12,7 +12,7 @@ from taso_opt.core.rule import Certificate, Rule
 from taso_opt.report.evidence import OutputError, SearchPoint
 from taso_opt.report.record import AppliedRule, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary
 from taso_opt.runtime import Contestant, Latency, LatencyComparison
-from taso_opt.search.agreement import Agreement
+from taso_opt.search.judging.agreement import Agreement
 from taso_opt.search.plan import SearchResult
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule

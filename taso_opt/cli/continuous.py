@@ -14,7 +14,7 @@ from taso_opt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from taso_opt.core.rule import Rule
-    from taso_opt.verify.check import CheckResult
+    from taso_opt.verify.library.check import CheckResult
     from taso_opt.verify.verdict import Verdict
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"

@@ -61,7 +61,7 @@ def stats(path: Path | None) -> None:
 
 def _with_twin(said: Callable[[Rule], Iterator[str]], rules: RuleSet, identity: str) -> Iterator[str]:
     """What is said of a rule, and then of the one about the other part of a split that it makes one rewrite with."""
-    from taso_opt.rewrite.parts import twins
+    from taso_opt.rewrite.derived.parts import twins
     from taso_opt.spec import load_specs
 
     rule = _find(rules, identity)

@@ -16,7 +16,7 @@ from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
     from taso_opt.core.rule import Rule
-    from taso_opt.verify.check import CheckResult, Failure
+    from taso_opt.verify.library.check import CheckResult, Failure
     from taso_opt.verify.verdict import Verdict
 
 SCHEMA_VERSION = 1
@@ -79,7 +79,7 @@ def _check(file: Path | None, jobs: int, as_json: bool, junit: Path | None) -> i
     from taso_opt.cli.continuous import check_cases, report
     from taso_opt.cli.progress import stderr_progress
     from taso_opt.spec import load_specs
-    from taso_opt.verify.check import check_library
+    from taso_opt.verify.library.check import check_library
 
     with stderr_progress() as progress:
         result = check_library(file, load_specs(), jobs, progress)
@@ -140,12 +140,12 @@ def _verify(
     from taso_opt.spec import load_specs
     from taso_opt.spec.rule_file import read_equations, read_rules, write_rules
     from taso_opt.spec.text import format_rule
-    from taso_opt.verify.crew import Crew
-    from taso_opt.verify.pipeline import build_library, examine_all
-    from taso_opt.verify.proofs import write_proofs
-    from taso_opt.verify.prune import underived
+    from taso_opt.verify.library.pipeline import build_library, examine_all
+    from taso_opt.verify.library.proofs import write_proofs
+    from taso_opt.verify.library.prune import underived
+    from taso_opt.verify.processes.crew import Crew
+    from taso_opt.verify.processes.worker import Examine
     from taso_opt.verify.verdict import Refuted, Unknown
-    from taso_opt.verify.worker import Examine
 
     library = load_specs()
     every = read_equations(file, library.builder())

@@ -15,30 +15,30 @@ from taso_opt.core.memory import all_memory
 from taso_opt.core.processors import cores
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
-from taso_opt.generate.bends import discover_bends
-from taso_opt.generate.bodies import discover_bodies
-from taso_opt.generate.bounded import discover_bounded
-from taso_opt.generate.checkpoint import Checkpoint, open_checkpoint
-from taso_opt.generate.definitions import discover_definitions
-from taso_opt.generate.expansions import discover_expansions
-from taso_opt.generate.explore import Exploration, Explored, Sketched, packed, unpacked
-from taso_opt.generate.families import EXTRA, POOLS, Pool
-from taso_opt.generate.generalise import Generaliser
-from taso_opt.generate.kernels import discover_kernels
-from taso_opt.generate.lines import discover_lines
-from taso_opt.generate.means import discover_means
-from taso_opt.generate.merged import discover_merged
-from taso_opt.generate.moved import discover_moved
-from taso_opt.generate.moves import Shard, shards
-from taso_opt.generate.pooled import discover_pooled
-from taso_opt.generate.scalars import discover_scalars
-from taso_opt.generate.separable import discover_separable
+from taso_opt.generate.engines.checkpoint import Checkpoint, open_checkpoint
+from taso_opt.generate.engines.workers import Engine, processes
+from taso_opt.generate.enumeration.explore import Exploration, Explored, Sketched, packed, unpacked
+from taso_opt.generate.enumeration.families import EXTRA, POOLS, Pool
+from taso_opt.generate.enumeration.moves import Shard, shards
+from taso_opt.generate.equations.generalise import Generaliser
+from taso_opt.generate.equations.subsume import most_general, subsumes
+from taso_opt.generate.scalar.bends import discover_bends
+from taso_opt.generate.scalar.bounded import discover_bounded
+from taso_opt.generate.scalar.functions import discover_scalars
+from taso_opt.generate.schemes.bodies import discover_bodies
+from taso_opt.generate.schemes.definitions import discover_definitions
+from taso_opt.generate.schemes.expansions import discover_expansions
+from taso_opt.generate.schemes.kernels import discover_kernels
+from taso_opt.generate.schemes.lines import discover_lines
+from taso_opt.generate.schemes.means import discover_means
+from taso_opt.generate.schemes.merged import discover_merged
+from taso_opt.generate.schemes.moved import discover_moved
+from taso_opt.generate.schemes.pooled import discover_pooled
+from taso_opt.generate.schemes.separable import discover_separable
+from taso_opt.generate.schemes.slices import discover_slices
+from taso_opt.generate.schemes.tiles import discover_tiles
+from taso_opt.generate.schemes.zeros import discover_zeros
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
-from taso_opt.generate.slices import discover_slices
-from taso_opt.generate.subsume import most_general, subsumes
-from taso_opt.generate.tiles import discover_tiles
-from taso_opt.generate.workers import Engine, processes
-from taso_opt.generate.zeros import discover_zeros
 from taso_opt.semantics.devices import array_module
 from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.builder import Builder
@@ -136,7 +136,7 @@ def _stated(pool: Pool) -> tuple[Any, ...]:
 @contextmanager
 def _engine(settings: GenerateSettings, alone: bool) -> Iterator[Engine]:
     if settings.cluster is not None and not alone:
-        from taso_opt.generate.cluster import cluster
+        from taso_opt.generate.engines.cluster import cluster
 
         with cluster(settings.cluster) as engine:
             yield engine

@@ -1,7 +1,27 @@
 """The only door to ONNX files: reads, writes and compares models."""
 
-from taso_opt.onnx_io.arrangement import in_written_order
-from taso_opt.onnx_io.blocked import (
+from taso_opt.onnx_io.bodies.decisions import deciding_values
+from taso_opt.onnx_io.bodies.excerpt import Excerpt
+from taso_opt.onnx_io.bodies.function_bodies import newest_opset, opsets_with_body, with_body
+from taso_opt.onnx_io.bodies.inner_models import InnerModel, inner_models, with_inner_models
+from taso_opt.onnx_io.bodies.local_functions import without_calls
+from taso_opt.onnx_io.bodies.unroll import LoopModel, loop_models, with_loop_models
+from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
+from taso_opt.onnx_io.files.load import load_model
+from taso_opt.onnx_io.files.memory import ModelProto, model_in_memory, store_model
+from taso_opt.onnx_io.files.save import (
+    check_data,
+    check_output,
+    complete,
+    copy_unchanged,
+    holds_its_data,
+    inlined,
+    save_atomically,
+    save_copy,
+)
+from taso_opt.onnx_io.files.skeleton import skeleton
+from taso_opt.onnx_io.nodes import folded_terms
+from taso_opt.onnx_io.probes.blocked import (
     BLOCKED,
     FROM_BLOCKED,
     PLAIN,
@@ -14,39 +34,19 @@ from taso_opt.onnx_io.blocked import (
     put_before_users,
     put_between_convolutions,
 )
-from taso_opt.onnx_io.census import computes_in_singles, operator_counts, rounds_to_integers
-from taso_opt.onnx_io.copies import chain, repeat
-from taso_opt.onnx_io.cutout import Cutout, cut_out, has_control_flow, needs_libraries
-from taso_opt.onnx_io.decisions import deciding_values
-from taso_opt.onnx_io.excerpt import Excerpt
-from taso_opt.onnx_io.fidelity import check_fidelity, keeps_signature, signature
-from taso_opt.onnx_io.function_bodies import newest_opset, opsets_with_body, with_body
-from taso_opt.onnx_io.inner_models import InnerModel, inner_models, with_inner_models
-from taso_opt.onnx_io.load import load_model
-from taso_opt.onnx_io.local_functions import without_calls
-from taso_opt.onnx_io.memory import ModelProto, model_in_memory, store_model
-from taso_opt.onnx_io.model import Model, ModelInput, NodeUse, Origin
-from taso_opt.onnx_io.nodes import folded_terms
-from taso_opt.onnx_io.own_spelling import OwnSpelling, own_spellings, respelled
-from taso_opt.onnx_io.randomness import seeded
-from taso_opt.onnx_io.read import read_model
-from taso_opt.onnx_io.save import (
-    check_data,
-    check_output,
-    complete,
-    copy_unchanged,
-    holds_its_data,
-    inlined,
-    save_atomically,
-    save_copy,
-)
+from taso_opt.onnx_io.probes.copies import chain, repeat
+from taso_opt.onnx_io.probes.own_spelling import OwnSpelling, own_spellings, respelled
+from taso_opt.onnx_io.probes.showing import showing, what_goes_in
+from taso_opt.onnx_io.probes.standalone import LARGE_BYTES, OLDEST_IR, fill_weights, set_weights_aside, standalone_model
+from taso_opt.onnx_io.reading.model import Model, ModelInput, NodeUse, Origin
+from taso_opt.onnx_io.reading.read import read_model
+from taso_opt.onnx_io.references.randomness import seeded
 from taso_opt.onnx_io.scopes import names_in_bodies
-from taso_opt.onnx_io.showing import showing, what_goes_in
-from taso_opt.onnx_io.skeleton import skeleton
-from taso_opt.onnx_io.standalone import LARGE_BYTES, OLDEST_IR, fill_weights, set_weights_aside, standalone_model
-from taso_opt.onnx_io.tidy import Tidied, has_plain_bodies
-from taso_opt.onnx_io.unroll import LoopModel, loop_models, with_loop_models
-from taso_opt.onnx_io.write import bytes_added, spellable, weight_bytes, write_model
+from taso_opt.onnx_io.tidying.cutout import Cutout, cut_out, has_control_flow, needs_libraries
+from taso_opt.onnx_io.tidying.tidy import Tidied, has_plain_bodies
+from taso_opt.onnx_io.writing.arrangement import in_written_order
+from taso_opt.onnx_io.writing.fidelity import check_fidelity, keeps_signature, signature
+from taso_opt.onnx_io.writing.write import bytes_added, spellable, weight_bytes, write_model
 
 __all__ = [
     "BLOCKED",

@@ -12,24 +12,24 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.onnx_io import Model
-from taso_opt.rewrite.apply import Instantiation, substitute_terms
-from taso_opt.rewrite.below import OperatorsBelow
-from taso_opt.rewrite.compiled import CompiledRules
-from taso_opt.rewrite.cuts import whole_cuts
-from taso_opt.rewrite.elements import MAX_BINDINGS, Element, Entry, Found, element_pattern, fitting, joined
-from taso_opt.rewrite.index import Outlines, RuleIndex, operator_name
-from taso_opt.rewrite.joins import whole_joins
-from taso_opt.rewrite.likeness import LikeIndex, Likeness
-from taso_opt.rewrite.margins import margin_axis, margin_sizes, puts_zeros_beside
-from taso_opt.rewrite.match import Matcher, ValueOf, Within, literal_within
-from taso_opt.rewrite.merges import Merges
-from taso_opt.rewrite.pattern import CompiledRule, Fold
-from taso_opt.rewrite.rows import adds_a_row
-from taso_opt.rewrite.step import Step, leaves_whole
-from taso_opt.rewrite.sums import sums
-from taso_opt.rewrite.together import Together
-from taso_opt.rewrite.uses import MERGING, SINGLE, Entries, Use
-from taso_opt.rewrite.views import FoundInViews, Views
+from taso_opt.rewrite.finding.cuts import whole_cuts
+from taso_opt.rewrite.finding.joins import whole_joins
+from taso_opt.rewrite.finding.merges import Merges
+from taso_opt.rewrite.finding.step import Step, leaves_whole
+from taso_opt.rewrite.finding.sums import sums
+from taso_opt.rewrite.finding.together import Together
+from taso_opt.rewrite.patterns.apply import Instantiation, substitute_terms
+from taso_opt.rewrite.patterns.below import OperatorsBelow
+from taso_opt.rewrite.patterns.elements import MAX_BINDINGS, Element, Entry, Found, element_pattern, fitting, joined
+from taso_opt.rewrite.patterns.margins import margin_axis, margin_sizes, puts_zeros_beside
+from taso_opt.rewrite.patterns.match import Matcher, ValueOf, Within, literal_within
+from taso_opt.rewrite.patterns.pattern import CompiledRule, Fold
+from taso_opt.rewrite.patterns.rows import adds_a_row
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
+from taso_opt.rewrite.ruleset.index import Outlines, RuleIndex, operator_name
+from taso_opt.rewrite.ruleset.likeness import LikeIndex, Likeness
+from taso_opt.rewrite.ruleset.uses import MERGING, SINGLE, Entries, Use
+from taso_opt.rewrite.ruleset.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.constants import Constants
 

@@ -5,7 +5,7 @@ import re
 import onnxruntime as ort
 
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io.probe import identity_model
+from taso_opt.onnx_io.probes.smallest import identity_model
 from taso_opt.runtime.gpu import first_gpu
 from taso_opt.runtime.installed import CUDA_PROVIDER, installed_runtime
 from taso_opt.runtime.sessions import CPU_PROVIDER, ONLY_ERRORS, create_session

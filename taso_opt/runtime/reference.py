@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from taso_opt.errors import RuntimeFailure
-from taso_opt.onnx_io.doubles import evaluate, in_doubles
+from taso_opt.onnx_io.references.doubles import evaluate, in_doubles
 from taso_opt.runtime.inputs import Array
 from taso_opt.runtime.sessions import create_session, run_outputs
 from taso_opt.runtime.settings import RunSettings

@@ -103,7 +103,7 @@ def _answer(request: Request) -> object:
             return trying.find_sizes(request)
         case Tidy(model):
             from taso_opt.onnx_io import load_model
-            from taso_opt.onnx_io.tidy import tidied
+            from taso_opt.onnx_io.tidying.tidy import tidied
 
             return tidied(load_model(Path(model)))
         case MeasureMany():

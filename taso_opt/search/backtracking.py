@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from taso_opt.core.term import Term, postorder
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.clock import Clock
 from taso_opt.search.moves import (

@@ -8,16 +8,16 @@ from itertools import takewhile
 from typing import Any
 
 from taso_opt.core.term import Apply, Item, Term
-from taso_opt.rewrite.step import Replacements, Step, StepSequence, rules_of
+from taso_opt.rewrite.finding.step import Replacements, Step, StepSequence, rules_of
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.bracketing import bracketed, brackets_anew
-from taso_opt.search.collapsing import collapsed
-from taso_opt.search.folding import folding_sequences, laid_bare
-from taso_opt.search.lookahead import IsHopeless
 from taso_opt.search.neighbourhood import Expired, LocalChange, Neighbourhood
-from taso_opt.search.parting import Sums, parted
+from taso_opt.search.sequences.bracketing import bracketed, brackets_anew
+from taso_opt.search.sequences.collapsing import collapsed
+from taso_opt.search.sequences.folding import folding_sequences, laid_bare
+from taso_opt.search.sequences.lookahead import IsHopeless
+from taso_opt.search.sequences.parting import Sums, parted
+from taso_opt.search.sequences.unjoining import unjoined
 from taso_opt.search.trials import Trials, rounds
-from taso_opt.search.unjoining import unjoined
 
 SKETCH_DEPTH = 2
 TRACE = 1e-10

@@ -9,13 +9,13 @@ from itertools import takewhile
 
 from taso_opt.core.term import Apply, Const, Term, postorder, with_children
 from taso_opt.cost import Around, Layouts
-from taso_opt.rewrite.step import Replacements, Step, StepSequence, mapping_of
+from taso_opt.rewrite.finding.step import Replacements, Step, StepSequence, mapping_of
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.chaining import chained
-from taso_opt.search.descent import descents
-from taso_opt.search.rising import raised
-from taso_opt.search.unrolling import unrolled
-from taso_opt.search.widening import widenings
+from taso_opt.search.sequences.chaining import chained
+from taso_opt.search.sequences.descent import descents
+from taso_opt.search.sequences.rising import raised
+from taso_opt.search.sequences.unrolling import unrolled
+from taso_opt.search.sequences.widening import widenings
 
 PLAIN_LAYOUTS = Layouts()
 Rebuild = Callable[[Term, tuple[Term, ...]], Term]

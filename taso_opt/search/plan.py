@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from taso_opt.core.term import Term
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
 from taso_opt.search.clock import Clock
 
 WORTH_WAITING = 0.005

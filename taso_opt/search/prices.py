@@ -10,11 +10,11 @@ from typing import Any
 
 from taso_opt.core.term import Term
 from taso_opt.cost import Around
-from taso_opt.rewrite.step import rules_of
-from taso_opt.search.folding import MANY_MORE
+from taso_opt.rewrite.finding.step import rules_of
 from taso_opt.search.moves import TRACE
 from taso_opt.search.neighbourhood import LocalChange
 from taso_opt.search.oracle import CostOracle
+from taso_opt.search.sequences.folding import MANY_MORE
 
 NOISE = 0.02
 """Measured costs of units differ by as much from one measurement to the next."""

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 from taso_opt.core.encoding import decoded, encoded
 from taso_opt.core.term import Term
 from taso_opt.cost import CostTable
-from taso_opt.rewrite.compiled import CompiledRules
-from taso_opt.rewrite.pattern import CompiledRule
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
+from taso_opt.rewrite.patterns.pattern import CompiledRule
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.search.plan import Plan, SearchPoint, SearchResult
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from taso_opt.core.term import Term
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
 
 ENOUGH = 8
 """Places at which a sequence has to gain nothing for it to be hopeless."""

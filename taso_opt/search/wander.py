@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 
 from taso_opt.core.term import Term, operator_count, postorder
-from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.builder import Builder
 

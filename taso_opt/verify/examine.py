@@ -9,18 +9,18 @@ from taso_opt.core.rule import FpClass, Rule
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
+from taso_opt.verify.conditions.infer import inferred
 from taso_opt.verify.definitions import ENGINE as DEFINITION_ENGINE
 from taso_opt.verify.definitions import prove_definition
-from taso_opt.verify.floating import definition_class, floating_point_class, scalar_class
-from taso_opt.verify.infer import inferred
+from taso_opt.verify.derivation.prove import ENGINE, Prover
+from taso_opt.verify.evaluation.floating import definition_class, floating_point_class, scalar_class
+from taso_opt.verify.evaluation.refute import refute, refute_in_numbers
+from taso_opt.verify.evaluation.witness import Witness, replay
 from taso_opt.verify.lifted import misleads
-from taso_opt.verify.prove import ENGINE, Prover
-from taso_opt.verify.refute import refute, refute_in_numbers
 from taso_opt.verify.scalar_rules import is_definitional, is_scalar
 from taso_opt.verify.scalars import ENGINE as SCALAR_ENGINE
 from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Contradiction, Counterexample, Proved, Refuted, Unknown, Verdict
-from taso_opt.verify.witness import Witness, replay
 
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
 """What meanings raise on attributes that no ONNX model has, such as a negative pad, and that nobody has refused."""

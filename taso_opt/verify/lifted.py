@@ -1,4 +1,4 @@
-"""Whether the forms of a rule for any number of operands (see rewrite/lift.py) hold for three, on numbers.
+"""Whether the forms of a rule for any number of operands (see rewrite/patterns/lift.py) hold for three, on numbers.
 
 The induction that lifts a rule needs that nothing in it stands for the number of its operands. What a rule says of
 numbers and sizes in attributes, as `pads=(0, 1)` where two elements of size 1 are joined, may be true of two alone.
@@ -17,10 +17,20 @@ from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.rewrite.apply import Instantiation
-from taso_opt.rewrite.compiled import CompiledRules
-from taso_opt.rewrite.match import Binding, key, term_key
-from taso_opt.rewrite.pattern import Application, CompiledRule, Fold, Join, Output, Part, Pattern, Total, Variable
+from taso_opt.rewrite.patterns.apply import Instantiation
+from taso_opt.rewrite.patterns.match import Binding, key, term_key
+from taso_opt.rewrite.patterns.pattern import (
+    Application,
+    CompiledRule,
+    Fold,
+    Join,
+    Output,
+    Part,
+    Pattern,
+    Total,
+    Variable,
+)
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.rounding import far_apart

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.search import finals
+from taso_opt.search.judging import finals
 
 STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1,256] a, float[1,256] b, float[1,256] c, float[1,256] d) => (float[1,1024] y)

@@ -11,7 +11,7 @@ import taso_opt
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, UnsupportedError, UsageError
-from taso_opt.search.agreement import Agreement
+from taso_opt.search.judging.agreement import Agreement
 
 needs_openvino = pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")
 WIDTH, TOWERS = 768, 8

@@ -7,7 +7,7 @@ import pytest
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.misjudged import misleading_operator
 from taso_opt.core.term import Const, Var
-from taso_opt.search import finals
+from taso_opt.search.judging import finals
 from taso_opt.spec import load_specs
 from terms import tensor
 

@@ -16,7 +16,7 @@ from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.cli import main
 from taso_opt.cost import CostTable
 from taso_opt.errors import UsageError
-from taso_opt.search import finals
+from taso_opt.search.judging import finals
 
 CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
 chain (float[64,512] x) => (float[64,16] y) { h = MatMul(x, a)  y = MatMul(h, b) }"""

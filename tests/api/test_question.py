@@ -8,7 +8,7 @@ import pytest
 
 from taso_opt.api import OptimizeSettings
 from taso_opt.api.question import contest_question, search_question
-from taso_opt.search.finals import Standard
+from taso_opt.search.judging.finals import Standard
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from onnx import numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimization, optimize_file
 from taso_opt.cost import CostEntry, CostTable, Measurer, spelling_keys
-from taso_opt.onnx_io import in_place, operator_counts
+from taso_opt.onnx_io import operator_counts
+from taso_opt.onnx_io.files import in_place
 
 QUICK = OptimizeSettings(budget=2.0)
 GRAPH = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,16,64] x) => (float[1,4,16,32] y)

@@ -16,7 +16,7 @@ from taso_opt.api.sizes import (
 )
 from taso_opt.errors import InvalidInputError, MismatchError
 from taso_opt.runtime import RunSettings
-from taso_opt.search.feeds import sample_feeds
+from taso_opt.search.judging.feeds import sample_feeds
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N,256] a, float[N,256] b, float[N,256] c, float[N,256] d) => (float[M,256] y)

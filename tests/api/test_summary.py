@@ -12,7 +12,7 @@ from taso_opt.api.contest import CheckedOutput
 from taso_opt.api.summary import output_errors, with_measurement
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, Timing
 from taso_opt.runtime.accuracy import OutputComparison, OutputDifference
-from taso_opt.search.agreement import Agreement
+from taso_opt.search.judging.agreement import Agreement
 
 TENSOR, SEQUENCE = True, False
 

@@ -5,7 +5,7 @@ import pytest
 from onnx import numpy_helper
 
 from taso_opt.api import OptimizeSettings, contest, optimize_file
-from taso_opt.onnx_io import in_place
+from taso_opt.onnx_io.files import in_place
 
 pytestmark = pytest.mark.usefixtures("first_wins")
 

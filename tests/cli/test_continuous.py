@@ -6,7 +6,7 @@ import pytest
 
 from taso_opt.cli import main
 from taso_opt.cli.continuous import Case, check_cases, junit_xml, step_summary
-from taso_opt.verify.check import CheckResult, Failure
+from taso_opt.verify.library.check import CheckResult, Failure
 
 TRUE = "Relu(Relu(x)) = Relu(x) where x[*a]"
 FALSE = "Relu(x) = x where x[*a]"

@@ -12,7 +12,7 @@ from taso_opt.api.explanation import _verdict
 from taso_opt.cli import main
 from taso_opt.core.rule import FpClass
 from taso_opt.onnx_io import read_model
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
 from taso_opt.spec import load_specs
 
 pytestmark = pytest.mark.usefixtures("shared_costs")

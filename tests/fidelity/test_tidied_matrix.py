@@ -6,7 +6,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 from taso_opt.onnx_io import has_plain_bodies, signature
-from taso_opt.onnx_io.tidy import tidied
+from taso_opt.onnx_io.tidying.tidy import tidied
 
 X = np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'

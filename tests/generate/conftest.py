@@ -7,8 +7,8 @@ import pytest
 
 from taso_opt.core.rule import Rule
 from taso_opt.generate import GenerateSettings, generate
-from taso_opt.generate.families import POOLS
-from taso_opt.generate.subsume import subsumes
+from taso_opt.generate.enumeration.families import POOLS
+from taso_opt.generate.equations.subsume import subsumes
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from taso_opt.generate.bends import OPERATORS, discover_bends
+from taso_opt.generate.scalar.bends import OPERATORS, discover_bends
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.infer import holds_under_conditions, weakest
+from taso_opt.verify.conditions.infer import holds_under_conditions, weakest
 
 LIBRARY = load_specs()
 

@@ -5,10 +5,10 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
-from taso_opt.generate.bodies import discover_bodies, said_by_onnx
+from taso_opt.generate.schemes.bodies import discover_bodies, said_by_onnx
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.refute import refute
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.scalars import prove_scalars
 
 LIBRARY = load_specs()

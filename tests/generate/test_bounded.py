@@ -3,12 +3,12 @@
 import pytest
 
 from taso_opt.core.term import Apply, postorder, variables
-from taso_opt.generate.bounded import discover_bounded
-from taso_opt.generate.pooled import discover_pooled
-from taso_opt.generate.scalars import discover_scalars
+from taso_opt.generate.scalar.bounded import discover_bounded
+from taso_opt.generate.scalar.functions import discover_scalars
+from taso_opt.generate.schemes.pooled import discover_pooled
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.infer import holds_under_conditions, weakest
+from taso_opt.verify.conditions.infer import holds_under_conditions, weakest
 
 LIBRARY = load_specs()
 EVERY = frozenset(LIBRARY.operators)

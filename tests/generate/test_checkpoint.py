@@ -10,8 +10,8 @@ import pytest
 from taso_opt.core.quotients import parse_size
 from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.generate import GenerateSettings, generate
-from taso_opt.generate.checkpoint import FILE
-from taso_opt.generate.families import POOLS
+from taso_opt.generate.engines.checkpoint import FILE
+from taso_opt.generate.enumeration.families import POOLS
 from taso_opt.generate.pipeline import jobs_of, memory_share
 from taso_opt.spec.text import format_rule
 
@@ -146,8 +146,9 @@ def test_the_first_line_names_all_that_the_pieces_depend_on(made, tmp_path, libr
 
 def test_less_memory_finds_the_same_with_smaller_pieces(made, monkeypatch):
     whole = made()
-    monkeypatch.setattr("taso_opt.generate.explore.ROW_BYTES", GIB // 100)  # as if a process had room for 50 tuples
-    monkeypatch.setattr("taso_opt.generate.enumerate.RANGE_ROWS", 64)
+    room_for_50_tuples = GIB // 100
+    monkeypatch.setattr("taso_opt.generate.enumeration.explore.ROW_BYTES", room_for_50_tuples)
+    monkeypatch.setattr("taso_opt.generate.enumeration.enumerate.RANGE_ROWS", 64)
     assert made(max_memory=GIB // 2) == whole
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from taso_opt.errors import UnsupportedError
 from taso_opt.generate import GenerateSettings, generate
-from taso_opt.generate.cluster import cluster
-from taso_opt.generate.explore import Exploration
-from taso_opt.generate.families import POOLS
-from taso_opt.generate.moves import shards
+from taso_opt.generate.engines.cluster import cluster
+from taso_opt.generate.enumeration.explore import Exploration
+from taso_opt.generate.enumeration.families import POOLS
+from taso_opt.generate.enumeration.moves import shards
 from taso_opt.spec.text import format_rule
 
 distributed = pytest.importorskip("distributed")
@@ -65,7 +65,7 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_its_pieces(libr
 
 
 def test_the_ranges_of_a_level_are_evaluated_on_the_workers(library, local, monkeypatch):
-    monkeypatch.setattr("taso_opt.generate.enumerate.RANGE_ROWS", 500)
+    monkeypatch.setattr("taso_opt.generate.enumeration.enumerate.RANGE_ROWS", 500)
     (pool,) = (one for one in POOLS if one.name == "joined columns")
     operators = {name: library.operators[name] for name in TASK.operators}
     shard = shards(pool, operators)[0]
@@ -79,14 +79,14 @@ def test_the_ranges_of_a_level_are_evaluated_on_the_workers(library, local, monk
 
 
 def test_an_address_where_nobody_answers_is_told_in_one_line(monkeypatch):
-    monkeypatch.setattr("taso_opt.generate.cluster.WAIT", "1s")
+    monkeypatch.setattr("taso_opt.generate.engines.cluster.WAIT", "1s")
     told = "expected a Dask scheduler at tcp://127.0.0.1:9, found none that answers"
     with pytest.raises(UnsupportedError, match=re.escape(told)), cluster("tcp://127.0.0.1:9"):
         pass
 
 
 def test_a_worker_with_other_specs_is_refused(local, monkeypatch):
-    monkeypatch.setattr("taso_opt.generate.cluster.VERSION", "0.0.0")
+    monkeypatch.setattr("taso_opt.generate.engines.cluster.VERSION", "0.0.0")
     told = "expected tasoopt 0.0.0 with the same specs on every worker"
     with pytest.raises(UnsupportedError, match=re.escape(told)), cluster(local.scheduler_address):
         pass

@@ -10,7 +10,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, operator_count, postorder, variables
 from taso_opt.core.types import parse_scheme
 from taso_opt.errors import TypeMismatch
-from taso_opt.generate.subsume import bind_shape
+from taso_opt.generate.equations.subsume import bind_shape
 
 SWAP = {"perm": (-1, -2)}
 SIZES = ({"m": 3, "k": 4, "n": 5, "p": 2}, {"m": 4, "k": 2, "n": 3, "p": 7})

@@ -3,7 +3,7 @@
 import pytest
 
 from taso_opt.core.term import Apply, postorder
-from taso_opt.generate.definitions import discover_definitions
+from taso_opt.generate.schemes.definitions import discover_definitions
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 

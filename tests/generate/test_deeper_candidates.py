@@ -7,7 +7,7 @@ import pytest
 
 from taso_opt.core.term import Apply, Item, Term, Var
 from taso_opt.generate import GenerateSettings, generate
-from taso_opt.generate.families import BIASED_GROUPS, BIASED_SUMS
+from taso_opt.generate.enumeration.families import BIASED_GROUPS, BIASED_SUMS
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from taso_opt.generate.bounded import discover_bounded
-from taso_opt.generate.definitions import discover_definitions
-from taso_opt.generate.scalars import discover_scalars
+from taso_opt.generate.scalar.bounded import discover_bounded
+from taso_opt.generate.scalar.functions import discover_scalars
+from taso_opt.generate.schemes.definitions import discover_definitions
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.scalars import ENGINE as SCALAR_ENGINE
 from taso_opt.verify.verdict import Proved

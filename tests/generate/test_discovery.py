@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from taso_opt.generate.confirm import holds, holds_in_floats
+from taso_opt.generate.equations.confirm import holds, holds_in_floats
 from taso_opt.spec.text import format_rule, parse_rule
 
 WINDOW = "dilations=(d_h, d_w), group={group}, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"

@@ -6,10 +6,10 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.canonical import canonical
-from taso_opt.generate.confirm import holds, holds_in_floats
-from taso_opt.generate.generalise import Generaliser
-from taso_opt.generate.subsume import most_general, subsumes
+from taso_opt.generate.equations.canonical import canonical
+from taso_opt.generate.equations.confirm import holds, holds_in_floats
+from taso_opt.generate.equations.generalise import Generaliser
+from taso_opt.generate.equations.subsume import most_general, subsumes
 from taso_opt.spec.text import format_rule, parse_rule
 
 WINDOW = "dilations=({d}, {d}), group={g}, pads=({p}, {p}, {p}, {p}), strides=({s}, {s})"

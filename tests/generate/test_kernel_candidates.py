@@ -3,10 +3,10 @@
 import pytest
 
 from taso_opt.core.term import Apply, postorder
-from taso_opt.generate.kernels import discover_kernels
+from taso_opt.generate.schemes.kernels import discover_kernels
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.verdict import Proved, Refuted
 
 SMALL = "dilations=(1, 1), group=g, pads=(p, q, r, s), strides=(u, v)"

@@ -9,13 +9,13 @@ import pytest
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from taso_opt.errors import UnsupportedError, UsageError
-from taso_opt.generate.candidates import claims
-from taso_opt.generate.enumerate import Effort, TooLarge, enumerate_terms
-from taso_opt.generate.families import POOLS
-from taso_opt.generate.fingerprint import fingerprints
-from taso_opt.generate.level import Range, evaluate, ranges
-from taso_opt.generate.moves import shards
-from taso_opt.generate.reduce import reduced
+from taso_opt.generate.enumeration.candidates import claims
+from taso_opt.generate.enumeration.enumerate import Effort, TooLarge, enumerate_terms
+from taso_opt.generate.enumeration.families import POOLS
+from taso_opt.generate.enumeration.fingerprint import fingerprints
+from taso_opt.generate.enumeration.level import Range, evaluate, ranges
+from taso_opt.generate.enumeration.moves import shards
+from taso_opt.generate.enumeration.reduce import reduced
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.devices import ArrayModule, array_module
 
@@ -149,7 +149,7 @@ def test_a_device_evaluates_levels_to_the_same_terms(library, monkeypatch, pool,
     first = shards(chosen, {name: library.operators[name] for name in operators})[0]
     level = enumerate_terms(first, library.operators, most, seed=0).last
     here = rows(evaluate(level, Range(0, len(level))))
-    monkeypatch.setattr("taso_opt.generate.level.array_module", lambda name: ArrayModule(moved, returned))
+    monkeypatch.setattr("taso_opt.generate.enumeration.level.array_module", lambda name: ArrayModule(moved, returned))
     there = rows(evaluate(replace(level, array="cupy"), Range(0, len(level))))
     assert there == here
     assert len(here) > 50

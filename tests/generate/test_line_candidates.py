@@ -2,11 +2,11 @@
 
 import pytest
 
-from taso_opt.generate.lines import discover_lines
+from taso_opt.generate.schemes.lines import discover_lines
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.verdict import Proved, Refuted
 
 WINDOWED = ("AveragePool", "Conv", "MaxPool")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from taso_opt.generate.means import discover_means
+from taso_opt.generate.schemes.means import discover_means
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import prove_definition
 

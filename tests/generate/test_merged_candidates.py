@@ -2,10 +2,10 @@
 
 import pytest
 
-from taso_opt.generate.merged import FORMS, discover_merged
+from taso_opt.generate.schemes.merged import FORMS, discover_merged
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.verdict import Proved, Refuted
 
 MEAN = "ReduceMean(x; axes=(-3,)) = Reshape(ReduceMean(Reshape(x; shape=(c, h*w)); axes=(-2,)); shape=(1, 1, h, w))"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from taso_opt.generate.moved import discover_moved
+from taso_opt.generate.schemes.moved import discover_moved
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.scalar_rules import is_definitional

@@ -3,7 +3,7 @@
 import pytest
 
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.prove import Derivation
+from taso_opt.verify.derivation.prove import Derivation
 
 WINDOW = "dilations=(d_h, d_w), group={group}, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"
 CONV = WINDOW.format(group=1)

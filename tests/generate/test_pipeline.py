@@ -8,10 +8,10 @@ import pytest
 
 from taso_opt.errors import UsageError
 from taso_opt.generate import GenerateSettings, generate
-from taso_opt.generate.enumerate import enumerate_terms, prefix_masks
-from taso_opt.generate.families import POOLS
-from taso_opt.generate.moves import is_broadcasting, is_map, shards
-from taso_opt.generate.workers import processes
+from taso_opt.generate.engines.workers import processes
+from taso_opt.generate.enumeration.enumerate import enumerate_terms, prefix_masks
+from taso_opt.generate.enumeration.families import POOLS
+from taso_opt.generate.enumeration.moves import is_broadcasting, is_map, shards
 from taso_opt.spec.text import format_rule
 
 SMALL = GenerateSettings(operators=("Add", "Relu", "Concat"), max_ops=2, jobs=1)
@@ -72,7 +72,7 @@ def test_work_is_done_in_order_in_this_process_or_in_others():
 
 KILLED = """
 import os, time
-from taso_opt.generate.workers import processes
+from taso_opt.generate.engines.workers import processes
 
 def work(_):
     print(os.getpid(), flush=True)
@@ -162,7 +162,7 @@ def test_zero_is_not_built_on(library):
 def test_the_same_text_comes_out_of_every_interpreter(library):
     script = (
         "from taso_opt.generate import GenerateSettings, generate\n"
-        "from taso_opt.generate.families import POOLS\n"
+        "from taso_opt.generate.enumeration.families import POOLS\n"
         "from taso_opt.spec import load_specs\n"
         "from taso_opt.spec.text import format_rule\n"
         "chosen = [pool for pool in POOLS if pool.name in ('joined columns', 'joined rows')]\n"

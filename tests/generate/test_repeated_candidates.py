@@ -2,9 +2,9 @@
 
 import pytest
 
-from taso_opt.generate.definitions import discover_definitions
-from taso_opt.generate.expansions import discover_expansions
-from taso_opt.generate.means import discover_means
+from taso_opt.generate.schemes.definitions import discover_definitions
+from taso_opt.generate.schemes.expansions import discover_expansions
+from taso_opt.generate.schemes.means import discover_means
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from taso_opt.generate.scalars import discover_scalars
+from taso_opt.generate.scalar.functions import discover_scalars
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.refute import refute
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.scalars import prove_scalars
 
 LIBRARY = load_specs()

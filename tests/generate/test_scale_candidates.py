@@ -1,7 +1,7 @@
 """Scales of channels are found as kernels: of one channel a group, and beside a pointwise convolution of the same."""
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.generate.slices import discover_slices
+from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition

@@ -2,10 +2,10 @@
 
 import pytest
 
-from taso_opt.generate.separable import discover_separable
+from taso_opt.generate.schemes.separable import discover_separable
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.verdict import Proved, Refuted
 
 DOWN = "kernel=(i, 1), pads=(p, 0, r, 0), strides=(u, 1)"

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from taso_opt.generate.definitions import discover_definitions
-from taso_opt.generate.slices import discover_slices
+from taso_opt.generate.schemes.definitions import discover_definitions
+from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
-from taso_opt.verify.refute import refute
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.verdict import Counterexample
 
 POWERS = "Exp(Sub(x, ReduceMax(x; axes=(-1,))))"

@@ -10,8 +10,8 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Var, postorder
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.generate.slices import discover_slices
-from taso_opt.generate.subsume import subsumes
+from taso_opt.generate.equations.subsume import subsumes
+from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of

@@ -2,10 +2,10 @@
 
 import pytest
 
-from taso_opt.generate.families import POOLS
-from taso_opt.generate.means import discover_means
-from taso_opt.generate.moves import moves, shards
+from taso_opt.generate.enumeration.families import POOLS
+from taso_opt.generate.enumeration.moves import moves, shards
 from taso_opt.generate.pipeline import tensor_operators
+from taso_opt.generate.schemes.means import discover_means
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.scalar_rules import is_definitional, is_enumerated

@@ -3,7 +3,7 @@
 import pytest
 
 from taso_opt.core.term import variables
-from taso_opt.generate.usefulness import Work, is_useful, work_of
+from taso_opt.generate.equations.usefulness import Work, is_useful, work_of
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 

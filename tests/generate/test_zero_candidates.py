@@ -3,12 +3,12 @@
 import pytest
 
 from taso_opt.core.term import Apply
-from taso_opt.generate.zeros import discover_zeros
+from taso_opt.generate.schemes.zeros import discover_zeros
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
 from taso_opt.verify.index_functions.prove import least_values
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.verdict import Refuted
 
 PLAIN = "dilations=(d_h, d_w), group=1, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"

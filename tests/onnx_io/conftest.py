@@ -11,7 +11,7 @@ from onnx import numpy_helper, parser
 
 from taso_opt.core.term import Apply, Item
 from taso_opt.onnx_io import read_model
-from taso_opt.onnx_io.patch import Patch
+from taso_opt.onnx_io.writing.patch import Patch
 from taso_opt.spec import OPAQUE
 
 

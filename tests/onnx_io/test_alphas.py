@@ -9,7 +9,7 @@ from taso_opt.core.term import Apply, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.onnx_io import spellable, write_model
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.patterns.apply import substitute_terms
 
 X = np.array([[-np.inf, -90, -0.5, -0.0], [0.5, 90, np.inf, np.nan]], np.float32)
 

@@ -10,7 +10,7 @@ from taso_opt.core.term import Apply, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.onnx_io import write_model
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays

@@ -11,7 +11,6 @@ from taso_opt.core.graph import Graph
 from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io import (
     complete,
-    in_place,
     inlined,
     load_model,
     read_model,
@@ -19,9 +18,10 @@ from taso_opt.onnx_io import (
     save_copy,
     write_model,
 )
-from taso_opt.onnx_io.doubles import in_doubles
-from taso_opt.onnx_io.external import DataRange, data_range, is_external, is_in_place, refer, tensor_array
-from taso_opt.onnx_io.wire import header
+from taso_opt.onnx_io.files import in_place
+from taso_opt.onnx_io.files.external import DataRange, data_range, is_external, is_in_place, refer, tensor_array
+from taso_opt.onnx_io.files.wire import header
+from taso_opt.onnx_io.references.doubles import in_doubles
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2,3] x) => (float[2,4] y) { a = MatMul(x, v)  b = MatMul(a, w)  c = Relu(b)  d = Add(c, s)  y = Relu(d) }"""

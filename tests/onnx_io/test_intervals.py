@@ -10,7 +10,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import write_model
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.patterns.apply import substitute_terms
 
 X = np.array([[-np.inf, -3, -0.5, 0], [0.5, 3, np.inf, np.nan]], np.float32)
 

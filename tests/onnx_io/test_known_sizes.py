@@ -12,8 +12,8 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model, write_model
-from taso_opt.onnx_io.known_sizes import NO_NUMBER, asked_size, computed_size, stays_small
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.onnx_io.sizes.known import NO_NUMBER, asked_size, computed_size, stays_small
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.spec import load_specs
 
 HALVES = """<ir_version: 8, opset_import: ["" : 17]>

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io import load_model, read_model, skeleton
-from taso_opt.onnx_io.external import is_external
+from taso_opt.onnx_io.files.external import is_external
 from taso_opt.onnx_io.scopes import all_tensors
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'

@@ -9,9 +9,9 @@ import pytest
 
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, postorder
-from taso_opt.generate.tiles import discover_tiles
+from taso_opt.generate.schemes.tiles import discover_tiles
 from taso_opt.onnx_io import bytes_added, folded_terms, spellable, write_model
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule

@@ -7,8 +7,8 @@ import pytest
 from onnx import parser
 
 from taso_opt.onnx_io import keeps_signature
-from taso_opt.onnx_io import local_functions as module
-from taso_opt.onnx_io.local_functions import without_calls
+from taso_opt.onnx_io.bodies import local_functions as module
+from taso_opt.onnx_io.bodies.local_functions import without_calls
 
 HEAD = """<ir_version: 9, opset_import: ["" : 17, "my" : 1]>
 g (float[8, 16] x, bool c) => (float[8, 16] y, float[8, 16] z)"""

@@ -9,10 +9,10 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model, standalone_model, write_model
-from taso_opt.onnx_io.fold import fold_constant
+from taso_opt.onnx_io.guards.steps import has_near_steps
 from taso_opt.onnx_io.nodes import spelled
-from taso_opt.onnx_io.steps import has_near_steps
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.onnx_io.reading.fold import fold_constant
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.spec import OPAQUE
 
 INF = np.inf

@@ -10,8 +10,8 @@ from asked_sizes import ASKED, HEAD, PLACES, B, N
 from taso_opt.core.dims import bind
 from taso_opt.core.term import Apply, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.onnx_io.inference import infer_types, symbolic_skeleton
-from taso_opt.onnx_io.open_sizes import symbolic_types
+from taso_opt.onnx_io.sizes.inference import infer_types, symbolic_skeleton
+from taso_opt.onnx_io.sizes.open import symbolic_types
 
 KNOWN = PLACES + ", int64 two = {2}, int64[1] second = {1}, int64[1] all = {9223372036854775807}, int64[1] four = {4}"
 

@@ -301,7 +301,7 @@ def test_large_weights_do_not_reach_shape_inference_but_types_do(read, monkeypat
         sizes.append(model.ByteSize())
         return original(model, *args, **kwargs)
 
-    monkeypatch.setattr("taso_opt.onnx_io.inference.shape_inference.infer_shapes", spy)
+    monkeypatch.setattr("taso_opt.onnx_io.sizes.inference.shape_inference.infer_shapes", spy)
     text = HEAD + "g (float[2, 512] x) => (float[2, 512] y) { y = MatMul(x, w)  }"
     model = read(text, {"w": (512, 512)})
     assert model.proto.ByteSize() > 512 * 512 * 4

@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from taso_opt.onnx_io.reference_operators import CONVOLUTION
+from taso_opt.onnx_io.references.operators import CONVOLUTION
 
 
 def convolution(**attributes):

@@ -117,7 +117,7 @@ def test_a_place_that_cannot_be_written_is_refused_in_one_sentence(save, tmp_pat
     def read_only(folder):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("taso_opt.onnx_io.save.scratch_file", read_only)
+    monkeypatch.setattr("taso_opt.onnx_io.files.save.scratch_file", read_only)
     with pytest.raises(UsageError, match="expected a folder that can be written, found"):
         check_output(tmp_path / "out.onnx", path, force=False)
 
@@ -128,7 +128,7 @@ def test_a_failure_while_writing_leaves_no_output_and_no_trace(save, tmp_path, m
     def fail(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("taso_opt.onnx_io.save.os.fsync", fail)
+    monkeypatch.setattr("taso_opt.onnx_io.files.save.os.fsync", fail)
     out = tmp_path / "out.onnx"
     with pytest.raises(UsageError, match=rf"expected to write {out}, found: No space left on device"):
         save_atomically(onnx.load(path), out, original=path)
@@ -142,7 +142,7 @@ def test_a_failure_while_writing_keeps_a_model_that_was_there_and_its_data(exter
     def fail(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("taso_opt.onnx_io.save.os.fsync", fail)
+    monkeypatch.setattr("taso_opt.onnx_io.files.save.os.fsync", fail)
     with pytest.raises(UsageError, match=rf"expected to write {out}, found: No space left on device"):
         save_atomically(model, out, original=external.path, force=True)
     assert sorted(os.listdir(tmp_path)) == ["in", "out.onnx", "out.onnx.data"]
@@ -160,7 +160,7 @@ def test_an_older_model_never_stands_beside_newer_data(save, tmp_path, monkeypat
             raise OSError(5, "Input/output error")
         source.rename(target)
 
-    monkeypatch.setattr("taso_opt.onnx_io.save.os.replace", fail_the_second_time)
+    monkeypatch.setattr("taso_opt.onnx_io.files.save.os.replace", fail_the_second_time)
     with pytest.raises(UsageError, match="Input/output error"):
         save_atomically(onnx.load(path), out, original=path, inline_limit=1000, force=True)
     assert replaced == [tmp_path / "out.onnx.data", out] and not out.exists()
@@ -316,7 +316,7 @@ def test_the_data_of_an_old_output_is_kept_until_the_new_one_is_written(external
     def fail(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("taso_opt.onnx_io.save.write_whole", lambda *asked: fail(0))
+    monkeypatch.setattr("taso_opt.onnx_io.files.save.write_whole", lambda *asked: fail(0))
     with pytest.raises(UsageError, match="No space left on device"):
         save_atomically(external.proto, out, original=external.path, force=True)
     assert before == (out.read_bytes(), (tmp_path / "out.onnx.data").read_bytes())

@@ -5,8 +5,8 @@ import pytest
 from onnx import numpy_helper, parser
 
 from taso_opt.onnx_io import read_model
-from taso_opt.onnx_io.inference import infer_types, symbolic_skeleton, with_numbers
-from taso_opt.onnx_io.sizes import numeric_types
+from taso_opt.onnx_io.sizes.computed import numeric_types
+from taso_opt.onnx_io.sizes.inference import infer_types, symbolic_skeleton, with_numbers
 from taso_opt.spec import load_specs
 
 POSITIONS = """<ir_version: 8, opset_import: ["" : 17]>

@@ -7,7 +7,7 @@ from onnx import numpy_helper, parser
 from taso_opt.core.graph import Graph
 from taso_opt.core.term import Apply
 from taso_opt.onnx_io import write_model
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.spec import OPAQUE
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'

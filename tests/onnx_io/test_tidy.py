@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io import deciding_values, has_plain_bodies, signature
-from taso_opt.onnx_io.tidy import tidied
+from taso_opt.onnx_io.tidying.tidy import tidied
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 X = np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import GraphProto, TensorProto
 
-from taso_opt.onnx_io.wire import WINDOW, Content, fields, header
+from taso_opt.onnx_io.files.wire import WINDOW, Content, fields, header
 
 MANY = 1000
 TENSORS = st.builds(

@@ -9,8 +9,8 @@ from taso_opt.core.graph import Graph
 from taso_opt.core.term import Apply, Const, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import bytes_added, check_fidelity, in_written_order, read_model, spellable, write_model
-from taso_opt.onnx_io.patch import Patch
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.onnx_io.writing.patch import Patch
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.spec import load_specs
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'

@@ -1,6 +1,6 @@
 import pytest
 
-from taso_opt.rewrite.compiled import CompiledRules
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.spec.rule_file import read_rules
 
 

@@ -12,10 +12,10 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model
-from taso_opt.onnx_io.ranges import MOST_COMPUTED
-from taso_opt.rewrite.compiled import CompiledRules
-from taso_opt.rewrite.match import Matcher
-from taso_opt.rewrite.refusal import refusal
+from taso_opt.onnx_io.reading.ranges import MOST_COMPUTED
+from taso_opt.rewrite.patterns.match import Matcher
+from taso_opt.rewrite.patterns.refusal import refusal
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule

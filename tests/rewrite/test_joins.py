@@ -4,7 +4,7 @@ import pytest
 
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Item, Var
-from taso_opt.generate.slices import discover_slices
+from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import OPAQUE, load_specs
 from taso_opt.spec.text import parse_rule

@@ -6,8 +6,8 @@ import pytest
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, operator_count, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.lift import compile_fold, compile_rule
+from taso_opt.rewrite.patterns.apply import substitute_terms
+from taso_opt.rewrite.patterns.lift import compile_fold, compile_rule
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from taso_opt.core.term import Const, Var, postorder
-from taso_opt.rewrite.likeness import Likeness, is_told_by_looks
-from taso_opt.rewrite.match import is_made_of_constants
+from taso_opt.rewrite.patterns.match import is_made_of_constants
+from taso_opt.rewrite.ruleset.likeness import Likeness, is_told_by_looks
 from taso_opt.rewrite.steps import Rewriter
 from terms import tensor
 

@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.margins import puts_zeros_beside
+from taso_opt.rewrite.patterns.margins import puts_zeros_beside
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.text import parse_rule
 

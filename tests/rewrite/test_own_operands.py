@@ -6,8 +6,8 @@ import pytest
 
 from taso_opt.core.rule import Certificate, RuleSet
 from taso_opt.core.term import Apply, Var, postorder
-from taso_opt.rewrite.operands import with_own_operands
-from taso_opt.rewrite.parts import paired
+from taso_opt.rewrite.derived.operands import with_own_operands
+from taso_opt.rewrite.derived.parts import paired
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.text import format_rule, parse_rule
 from terms import assert_same_values, tensor

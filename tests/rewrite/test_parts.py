@@ -6,7 +6,7 @@ import pytest
 
 from taso_opt.core.rule import Certificate, RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
-from taso_opt.rewrite.parts import paired
+from taso_opt.rewrite.derived.parts import paired
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.text import parse_rule
 from terms import tensor

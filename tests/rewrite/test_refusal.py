@@ -3,11 +3,11 @@
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.lift import compile_rule
-from taso_opt.rewrite.match import Matcher
-from taso_opt.rewrite.refusal import refusal
+from taso_opt.rewrite.derived.wholes import with_wholes
+from taso_opt.rewrite.patterns.lift import compile_rule
+from taso_opt.rewrite.patterns.match import Matcher
+from taso_opt.rewrite.patterns.refusal import refusal
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.spec.text import parse_rule
 
 CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]"

@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite.directions import useful
+from taso_opt.rewrite.ruleset.directions import useful
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.text import parse_rule
 

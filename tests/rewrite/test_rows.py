@@ -4,7 +4,7 @@ import pytest
 
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
-from taso_opt.rewrite.rows import adds_a_row
+from taso_opt.rewrite.patterns.rows import adds_a_row
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.text import parse_rule
 from terms import tensor

@@ -3,12 +3,12 @@
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Term, Var, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.rewrite import compiled as compilation
-from taso_opt.rewrite.compiled import CompiledRules
-from taso_opt.rewrite.elements import element_pattern
-from taso_opt.rewrite.index import Outlines, RuleIndex, operators_of, upper_operators
-from taso_opt.rewrite.match import Matcher
-from taso_opt.rewrite.pattern import CompiledRule, Variable
+from taso_opt.rewrite.patterns.elements import element_pattern
+from taso_opt.rewrite.patterns.match import Matcher
+from taso_opt.rewrite.patterns.pattern import CompiledRule, Variable
+from taso_opt.rewrite.ruleset import compiled as compilation
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
+from taso_opt.rewrite.ruleset.index import Outlines, RuleIndex, operators_of, upper_operators
 from taso_opt.spec.text import parse_rule
 
 

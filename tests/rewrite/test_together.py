@@ -4,9 +4,9 @@ import pytest
 
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, postorder
-from taso_opt.generate.definitions import discover_definitions
-from taso_opt.rewrite.apply import substitute_terms
-from taso_opt.rewrite.compiled import CompiledRules
+from taso_opt.generate.schemes.definitions import discover_definitions
+from taso_opt.rewrite.patterns.apply import substitute_terms
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule

@@ -4,11 +4,11 @@ import pytest
 
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var, postorder
-from taso_opt.rewrite.below import LEVELS, OperatorsBelow
-from taso_opt.rewrite.match import is_made_of_constants
-from taso_opt.rewrite.pattern import Application, Variable
+from taso_opt.rewrite.patterns.below import LEVELS, OperatorsBelow
+from taso_opt.rewrite.patterns.match import is_made_of_constants
+from taso_opt.rewrite.patterns.pattern import Application, Variable
+from taso_opt.rewrite.ruleset.views import Views, images_of, is_seen_in_views
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.rewrite.views import Views, images_of, is_seen_in_views
 from terms import tensor
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from taso_opt.core.rule import Certificate, RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
+from taso_opt.rewrite.derived.wholes import with_wholes
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.rewrite.wholes import with_wholes
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.text import parse_rule

@@ -17,7 +17,7 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import OPAQUE

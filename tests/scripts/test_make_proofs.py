@@ -9,7 +9,7 @@ import z3
 import make_proofs
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import library_bytes, proofs_path, rule_id
-from taso_opt.verify.check import check_library
+from taso_opt.verify.library.check import check_library
 
 
 def shipped():

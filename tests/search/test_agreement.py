@@ -9,9 +9,9 @@ from onnx import parser
 from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.runtime import RunSettings, RuntimeProcess
-from taso_opt.search import finals
-from taso_opt.search.agreement import CONTRADICTION, NOT_EVERYWHERE, Agreement, agreement
-from taso_opt.search.verdicts import RememberedVerdicts
+from taso_opt.search.judging import finals
+from taso_opt.search.judging.agreement import CONTRADICTION, NOT_EVERYWHERE, Agreement, agreement
+from taso_opt.search.judging.verdicts import RememberedVerdicts
 
 BASE = np.linspace(-1, 1, 8).astype(np.float32)
 FEEDS = [{"number": np.array(number, np.int8)} for number in (0, 9)]
@@ -36,8 +36,8 @@ def judged(monkeypatch):
             computed.append([int(feed["number"]) for feed in feeds])
             return [[exact + feed["number"]] for feed in feeds]
 
-        monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
-        monkeypatch.setattr("taso_opt.search.agreement.run_in_doubles", run_doubles)
+        monkeypatch.setattr("taso_opt.search.judging.agreement.run_feeds", run)
+        monkeypatch.setattr("taso_opt.search.judging.agreement.run_in_doubles", run_doubles)
         names = list(outputs)
         return [agreement(None, names[0], other, FEEDS, RunSettings(), singles, verdicts) for other in names[1:]]
 
@@ -164,7 +164,7 @@ def judged_elsewhere(monkeypatch):
                 raise RuntimeFailure(f"expected OpenVINO to run {model}, found: trouble")
             return [[value] for _ in feeds]
 
-        monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
+        monkeypatch.setattr("taso_opt.search.judging.agreement.run_feeds", run)
         return agreement(None, "model", "candidate", [{}, {}], RunSettings(runtime="openvino"))
 
     return judge
@@ -207,8 +207,8 @@ def judged_on_gpu(monkeypatch):
         def run_doubles(process, model, feeds, settings, timeout_s):
             return [[BASE.astype(np.float64), np.arange(3)] for _ in feeds]
 
-        monkeypatch.setattr("taso_opt.search.agreement.run_feeds", run)
-        monkeypatch.setattr("taso_opt.search.agreement.run_in_doubles", run_doubles)
+        monkeypatch.setattr("taso_opt.search.judging.agreement.run_feeds", run)
+        monkeypatch.setattr("taso_opt.search.judging.agreement.run_in_doubles", run_doubles)
         return agreement(None, "model", "candidate", [{}], RunSettings("cuda", options=options))
 
     return judge

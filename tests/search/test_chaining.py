@@ -9,8 +9,8 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.chaining import chained
 from taso_opt.search.plan import SearchLimits
+from taso_opt.search.sequences.chaining import chained
 from taso_opt.spec.rule_file import read_rules
 from terms import assert_same_values, tensor
 

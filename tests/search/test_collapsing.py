@@ -6,10 +6,10 @@ from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search import collapsing, lookahead
-from taso_opt.search.collapsing import collapsed
 from taso_opt.search.moves import moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.sequences import collapsing, lookahead
+from taso_opt.search.sequences.collapsing import collapsed
 from taso_opt.search.trials import Trials
 from taso_opt.spec.text import parse_rule
 from terms import tensor

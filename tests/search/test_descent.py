@@ -7,13 +7,13 @@ import pytest
 from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
-from taso_opt.generate.slices import discover_slices
-from taso_opt.rewrite.apply import substitute_terms
+from taso_opt.generate.schemes.slices import discover_slices
+from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
-from taso_opt.search.descent import descents
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
+from taso_opt.search.sequences.descent import descents
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import parse_rule

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from taso_opt.search.doubts import doubts
-from taso_opt.search.feeds import nudged
+from taso_opt.search.judging.doubts import doubts
+from taso_opt.search.judging.feeds import nudged
 
 A = np.linspace(-1, 1, 10).astype(np.float32)
 

@@ -6,9 +6,9 @@ from math import inf
 import pytest
 
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, RunSettings, Timing
-from taso_opt.search import finals
-from taso_opt.search.agreement import Agreement
-from taso_opt.search.finals import FASTEST, LONG_RECREATIONS, Trial, hold_finals
+from taso_opt.search.judging import finals
+from taso_opt.search.judging.agreement import Agreement
+from taso_opt.search.judging.finals import FASTEST, LONG_RECREATIONS, Trial, hold_finals
 
 TIME = Latency(Timing(0.1, 0.0, 30, 0.1), Timing(0.1, 0.0, 30, 0.1))
 CERTAIN, WIDE, SMALL, BEHIND = (1.10, 1.07, 1.13), (1.10, 0.98, 1.25), (1.005, 0.97, 1.05), (0.9, 0.8, 1.0)

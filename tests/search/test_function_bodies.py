@@ -11,7 +11,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
-from taso_opt.generate.bodies import said_by_onnx
+from taso_opt.generate.schemes.bodies import said_by_onnx
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import SearchLimits

@@ -7,8 +7,8 @@ from onnx import parser
 
 from taso_opt.onnx_io import read_model
 from taso_opt.runtime import RunSettings
-from taso_opt.search.feeds import KINDS, NOISE, PATCH
-from taso_opt.search.kinds import OF_ANOTHER_KIND, remark, telling_kind
+from taso_opt.search.judging.feeds import KINDS, NOISE, PATCH
+from taso_opt.search.judging.kinds import OF_ANOTHER_KIND, remark, telling_kind
 from taso_opt.spec import load_specs
 
 DETECTOR = """
@@ -49,7 +49,7 @@ def test_a_function_that_is_flat_near_zero_gets_loud_noise(kind_of):
 
 
 def test_a_model_that_takes_long_is_tried_with_noise_alone(kind_of, monkeypatch):
-    monkeypatch.setattr("taso_opt.search.kinds.PATIENCE_S", 0.0)
+    monkeypatch.setattr("taso_opt.search.judging.kinds.PATIENCE_S", 0.0)
     assert kind_of(DETECTOR, steep=200, threshold=200) == NOISE
 
 

@@ -7,8 +7,8 @@ from onnx import parser
 
 from taso_opt.runtime import OutputComparison, RunSettings, run_feeds
 from taso_opt.runtime.accuracy import OutputDifference
-from taso_opt.search.agreement import HIDDEN, _without, agreement
-from taso_opt.search.last_functions import RANGE, files_that_show
+from taso_opt.search.judging.agreement import HIDDEN, _without, agreement
+from taso_opt.search.judging.last_functions import RANGE, files_that_show
 
 HEAD = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2,4] x) => (float[2,4] z, float[8] y) <float low = {%s}, int64[1] flat = {8}> { z = Neg(x) %s }"""

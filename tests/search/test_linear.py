@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.linear import MOST_MEMBERS, linear_regions
+from taso_opt.search.sequences.linear import MOST_MEMBERS, linear_regions
 from terms import tensor
 
 SIZE = 4

@@ -6,10 +6,10 @@ from functools import reduce
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search import folding as folds
-from taso_opt.search.folding import folding_sequences
 from taso_opt.search.moves import TRACE, free_moves, moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.sequences import folding as folds
+from taso_opt.search.sequences.folding import folding_sequences
 from taso_opt.search.trials import Trials
 from taso_opt.spec.text import parse_rule
 from terms import tensor

@@ -6,8 +6,8 @@ from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.folding import folding_sequences
 from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.sequences.folding import folding_sequences
 from taso_opt.spec.text import parse_rule
 from terms import tensor
 

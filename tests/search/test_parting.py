@@ -9,8 +9,8 @@ from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.neighbourhood import Neighbourhood
-from taso_opt.search.parting import parted
 from taso_opt.search.plan import SearchLimits
+from taso_opt.search.sequences.parting import parted
 from taso_opt.spec.text import parse_rule
 
 APART = "MatMul(Add(x, y), z) = Add(MatMul(x, z), MatMul(y, z)) where x[*b, m, k], y[*b, m, k], z[k, n]"

@@ -10,7 +10,7 @@ from networks import NETWORKS
 from taso_opt.core.rule import RuleSet
 from taso_opt.cost import CostTable
 from taso_opt.onnx_io import read_model, spellable
-from taso_opt.rewrite.compiled import CompiledRules
+from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import SearchLimits

@@ -5,12 +5,12 @@ import pytest
 from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
-from taso_opt.generate.definitions import discover_definitions
-from taso_opt.generate.lines import discover_lines
+from taso_opt.generate.schemes.definitions import discover_definitions
+from taso_opt.generate.schemes.lines import discover_lines
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import Plan, SearchLimits
-from taso_opt.search.rising import raised
+from taso_opt.search.sequences.rising import raised
 from taso_opt.spec import load_specs
 from terms import assert_same_values, tensor
 

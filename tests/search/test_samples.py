@@ -8,8 +8,8 @@ import pytest
 
 from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io import ModelInput
-from taso_opt.search.feeds import TIMING_SEEDS, other_sizes, sample_feeds, timing_feeds
-from taso_opt.search.samples import read_samples
+from taso_opt.search.judging.feeds import TIMING_SEEDS, other_sizes, sample_feeds, timing_feeds
+from taso_opt.search.judging.samples import read_samples
 
 INPUTS = (ModelInput("x", "float32", ("n", 3), (1, 3)), ModelInput("k", "int64", (2,), (2,)))
 X, K = np.ones((4, 3), np.float32), np.array([5, 6])
@@ -99,7 +99,7 @@ def test_what_is_no_sample_is_refused_in_one_sentence(make, wording, tmp_path):
 
 def test_an_archive_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
     np.savez(tmp_path / "s.npz", x=X)
-    monkeypatch.setattr("taso_opt.search.samples.MOST_BYTES", 100)
+    monkeypatch.setattr("taso_opt.search.judging.samples.MOST_BYTES", 100)
     with pytest.raises(InvalidInputError, match="expected at most 100 bytes of arrays, found 176"):
         read_samples(tmp_path / "s.npz", INPUTS)
 
@@ -149,5 +149,5 @@ def test_other_sizes_are_those_of_all_open_axes_and_then_of_the_first_alone():
 
 def test_heavy_inputs_are_timed_on_fewer_sets(monkeypatch):
     light = timing_feeds(INPUTS, (), 0)
-    monkeypatch.setattr("taso_opt.search.feeds.TIMING_BYTES", 3 * (3 * 4 + 2 * 8))
+    monkeypatch.setattr("taso_opt.search.judging.feeds.TIMING_BYTES", 3 * (3 * 4 + 2 * 8))
     assert (len(light), len(timing_feeds(INPUTS, (), 0))) == (TIMING_SEEDS, 3)

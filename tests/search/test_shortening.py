@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.shortening import shortened
+from taso_opt.search.sequences.shortening import shortened
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import parse_rule
 from terms import assert_same_values, tensor

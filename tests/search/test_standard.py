@@ -3,7 +3,7 @@
 import pytest
 
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, Timing
-from taso_opt.search.finals import FASTEST, Standard
+from taso_opt.search.judging.finals import FASTEST, Standard
 
 TIME = Latency(Timing(1e-3, 0.0, 30, 1e-3), Timing(1e-3, 0.0, 30, 1e-3))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from taso_opt.core.term import Var
-from taso_opt.rewrite.step import Step
+from taso_opt.rewrite.finding.step import Step
 from taso_opt.search.trials import ENOUGH, FIRST_ROUND, Trials, rounds
 from terms import tensor
 

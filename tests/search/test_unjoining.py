@@ -7,7 +7,7 @@ from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Neighbourhood
-from taso_opt.search.unjoining import unjoined
+from taso_opt.search.sequences.unjoining import unjoined
 from taso_opt.spec.text import parse_rule
 
 POINTWISE = "dilations=(d_h, d_w), group=1, pads=(0, 0, 0, 0), strides=(1, 1)"

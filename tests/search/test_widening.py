@@ -13,8 +13,8 @@ from taso_opt.search.moves import moves_from, widening_moves
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
 from taso_opt.search.prices import Prices
+from taso_opt.search.sequences.widening import widenings
 from taso_opt.search.trials import Trials
-from taso_opt.search.widening import widenings
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from terms import assert_same_values, tensor

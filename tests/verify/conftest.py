@@ -1,6 +1,6 @@
 import pytest
 
-from taso_opt.verify.prove import Prover
+from taso_opt.verify.derivation.prove import Prover
 
 
 @pytest.fixture(scope="session")

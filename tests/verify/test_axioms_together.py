@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import review_axioms
 from taso_opt.spec.axiom import axiom
-from taso_opt.verify.prove import Prover
+from taso_opt.verify.derivation.prove import Prover
 
 
 def with_axiom(library, law):

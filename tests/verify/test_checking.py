@@ -7,12 +7,12 @@ from taso_opt.core.rule import Certificate, FpClass
 from taso_opt.errors import RuleError
 from taso_opt.spec.rule_file import read_rules, rule_id, write_rules
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.check import check_library
-from taso_opt.verify.crew import Crew
-from taso_opt.verify.pipeline import build_library, examine_all
+from taso_opt.verify.library.check import check_library
+from taso_opt.verify.library.pipeline import build_library, examine_all
+from taso_opt.verify.processes.crew import Crew
+from taso_opt.verify.processes.worker import Examine
 from taso_opt.verify.scalars import ENGINE as SCALARS
 from taso_opt.verify.verdict import Unknown
-from taso_opt.verify.worker import Examine
 
 CONV = "dilations=(1, 1), group=1, pads=(0, 0, 0, 0), strides=(1, 1)"
 EQUATIONS = {
@@ -160,7 +160,8 @@ def test_a_library_is_built_from_proved_equations_only_and_reads_back(library, t
 
 def test_an_axiom_that_meanings_do_not_prove_fails_the_library(library, tmp_path, lines, monkeypatch):
     monkeypatch.setattr(
-        "taso_opt.verify.check.prove_axioms", lambda library, names: [(name, Unknown("no")) for name in sorted(names)]
+        "taso_opt.verify.library.check.prove_axioms",
+        lambda library, names: [(name, Unknown("no")) for name in sorted(names)],
     )
     result = checked(library, tmp_path, [lines["chain"]])
     assert [failure.problem for failure in result.failures] == ["the axiom matmul_is_associative is not proved: no"]

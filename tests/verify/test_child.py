@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.child import Child, Stopped
+from taso_opt.verify.processes.child import Child, Stopped
+from taso_opt.verify.processes.worker import Examine
 from taso_opt.verify.verdict import Proved
-from taso_opt.verify.worker import Examine
 
 TEXT = "Relu(Relu(x)) = Relu(x) where x[*a]"
 

@@ -9,14 +9,14 @@ from taso_opt.core.condition import ALL_BOUNDS, weaker
 from taso_opt.core.rule import Certificate, FpClass
 from taso_opt.spec.rule_file import proofs_path, read_rules, rule_id, write_rules
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.check import check_library
 from taso_opt.verify.checker.proofs import conditions, digest
 from taso_opt.verify.checker.terms import Wrong
+from taso_opt.verify.conditions.infer import holds_under_conditions, inferred, weakest
+from taso_opt.verify.evaluation.witness import make_witness, replay
 from taso_opt.verify.examine import examine, examine_under_conditions
-from taso_opt.verify.infer import holds_under_conditions, inferred, weakest
-from taso_opt.verify.proofs import write_proofs
+from taso_opt.verify.library.check import check_library
+from taso_opt.verify.library.proofs import write_proofs
 from taso_opt.verify.verdict import Proved, Refuted, Unknown
-from taso_opt.verify.witness import make_witness, replay
 
 POOL = "dilations=(1, 1), kernel=(k_h, k_w), pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"
 APART = POOL.replace("(1, 1)", "(d_h, d_w)")

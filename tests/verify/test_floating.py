@@ -1,7 +1,7 @@
 import pytest
 
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.floating import floating_point_class
+from taso_opt.verify.evaluation.floating import floating_point_class
 
 WINDOW = "dilations=(1, 1), group=1, pads=(1, 1, 1, 1), strides=(1, 1)"
 POOL = "count_include_pad=0, kernel=(2, 2), pads=(0, 0, 0, 0), strides=(2, 2)"

@@ -7,12 +7,12 @@ import pytest
 
 from taso_opt.spec.rule_file import read_rules, write_rules
 from taso_opt.spec.text import format_rule, parse_rule
-from taso_opt.verify.check import check_library
-from taso_opt.verify.crew import Crew
 from taso_opt.verify.examine import examine
-from taso_opt.verify.pipeline import build_library, examine_all, renewed
+from taso_opt.verify.library.check import check_library
+from taso_opt.verify.library.pipeline import build_library, examine_all, renewed
+from taso_opt.verify.processes.crew import Crew
+from taso_opt.verify.processes.worker import Examine
 from taso_opt.verify.verdict import Proved, Unknown
-from taso_opt.verify.worker import Examine
 
 BROADCAST = "Sub(x, Sub(y, z)) = Sub(z, Sub(y, x)) where x[*b, n, c, h], y[h], z[n, 1, 1]"
 INSTANCE = "Sub(x, Sub(y, z)) = Sub(z, Sub(y, x)) where x[*b, n, c, 2], y[2], z[n, 1, 1]"

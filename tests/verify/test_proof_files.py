@@ -10,12 +10,12 @@ import pytest
 from taso_opt.spec.library import spec_sources
 from taso_opt.spec.rule_file import library_bytes, proof_bytes, proofs_path, read_rules, rule_id, write_rules
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify import child
-from taso_opt.verify.check import check_library
 from taso_opt.verify.checker.proofs import check_proofs, digest
-from taso_opt.verify.proofs import proof_file, read_witness, write_proofs
-from taso_opt.verify.trust import compare_with_specs
-from taso_opt.verify.witness import make_witness, replay
+from taso_opt.verify.evaluation.witness import make_witness, replay
+from taso_opt.verify.library.check import check_library
+from taso_opt.verify.library.proofs import proof_file, read_witness, write_proofs
+from taso_opt.verify.library.trust import compare_with_specs
+from taso_opt.verify.processes import child
 
 PARTS = (
     "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[k, n]",

@@ -3,7 +3,7 @@ import pytest
 from taso_opt.core.rule import Rule
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.prove import Derivation, Prover
+from taso_opt.verify.derivation.prove import Derivation, Prover
 
 WINDOWS = "dilations=(1, 1), group={group}, pads=(0, 0, 0, 0), strides=(2, 1)"
 PLAIN, GROUPED = WINDOWS.format(group=1), WINDOWS.format(group=2)

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 import pytest
 
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.child import Stopped
-from taso_opt.verify.crew import Crew
-from taso_opt.verify.prune import prune, underived
-from taso_opt.verify.worker import Derive, Learn
+from taso_opt.verify.library.prune import prune, underived
+from taso_opt.verify.processes.child import Stopped
+from taso_opt.verify.processes.crew import Crew
+from taso_opt.verify.processes.worker import Derive, Learn
 
 ASSOCIATIVE = "Add(x, Add(y, z)) = Add(Add(x, y), z) where x[*a], y[*a], z[*a]"
 FOUR = "Add(Add(x, y), Add(z, w)) = Add(Add(x, z), Add(y, w)) where x[*a], y[*a], z[*a], w[*a]"

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.evaluation.refute import FLOAT_EVERY, INSTANCES, refute
 from taso_opt.verify.examine import examine, holds
-from taso_opt.verify.refute import FLOAT_EVERY, INSTANCES, refute
 from taso_opt.verify.verdict import Counterexample, Proved, Refuted, Unknown
 
 BAD = sorted((Path(__file__).parents[1] / "rules" / "bad").glob("*.rule"))
@@ -53,8 +53,8 @@ def test_a_huge_number_beside_a_difference_does_not_hide_it(library):
 def test_numbers_are_tried_beside_residues(library, monkeypatch):
     """Residues have neither order nor size: what a float cannot hold shows among numbers alone."""
     tried = []
-    monkeypatch.setattr("taso_opt.verify.refute._compare", lambda *asked: tried.append(asked[3]))
-    monkeypatch.setattr("taso_opt.verify.refute._compare_residues", lambda *asked: tried.append("residues"))
+    monkeypatch.setattr("taso_opt.verify.evaluation.refute._compare", lambda *asked: tried.append(asked[3]))
+    monkeypatch.setattr("taso_opt.verify.evaluation.refute._compare_residues", lambda *asked: tried.append("residues"))
     rule = parse_rule("MatMul(x, y) = MatMul(x, y) where x[m, k], y[k, n]", library.builder())
     refute(library.builder(), rule)
     assert tried.count("residues") == INSTANCES

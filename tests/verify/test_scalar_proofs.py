@@ -5,8 +5,8 @@ import pytest
 from taso_opt.errors import RuleError
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.scalars import prove_scalars, prove_scalars_commute
 from taso_opt.verify.verdict import Proved, Refuted, Unknown

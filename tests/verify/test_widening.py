@@ -1,8 +1,8 @@
 import pytest
 
 from taso_opt.spec.text import format_rule, parse_rule
+from taso_opt.verify.conditions.widen import stated_with_symbols, widen
 from taso_opt.verify.examine import holds
-from taso_opt.verify.widen import stated_with_symbols, widen
 
 CONV = "dilations=(1, 1), group={group}, pads=(1, 1, 1, 1), strides=(2, 2)"
 ANY = "dilations=(d_h, d_w), group={group}, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"

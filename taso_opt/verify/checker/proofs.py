@@ -5,8 +5,8 @@ and the types that operators give to operands, then tell for each rule how axiom
 one and the same term. A step names an axiom and what its variables and sizes stand for; here both sides of the axiom
 are written out with them, and one is put in the place of the other wherever it stands.
 
-What is taken on trust here, and compared with the specs by `taso_opt.verify.check`: that the axioms, the types and the
-operators that commute are those of the specs.
+What is taken on trust here, and compared with the specs by `taso_opt.verify.library.check`: that the axioms, the types
+and the operators that commute are those of the specs.
 """
 
 from __future__ import annotations

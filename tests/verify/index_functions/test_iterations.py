@@ -12,10 +12,10 @@ from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from taso_opt.verify.definitions import prove_definition
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.index_functions.arrays import IndexArrays
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.prove import prove_for_all_sizes
-from taso_opt.verify.refute import refute
 from taso_opt.verify.verdict import Counterexample
 
 LIBRARY = load_specs()

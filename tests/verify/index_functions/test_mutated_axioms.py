@@ -7,8 +7,8 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_for_all_sizes
-from taso_opt.verify.refute import refute
 from taso_opt.verify.verdict import Counterexample
 
 LIBRARY = load_specs()

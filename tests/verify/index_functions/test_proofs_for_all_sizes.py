@@ -8,9 +8,9 @@ from taso_opt.core.types import TensorType, parse_scheme
 from taso_opt.spec import OPAQUE, Builder, Operator, load_specs, plain_spelling
 from taso_opt.spec.rule_file import read_record, read_records
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.evaluation.refute import refute
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_axiom, prove_for_all_sizes
-from taso_opt.verify.refute import refute
 from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.verdict import Counterexample, Unknown
 

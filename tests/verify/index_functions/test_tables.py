@@ -10,6 +10,7 @@ from taso_opt.core.dims import bind, symbol
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
 from taso_opt.verify.definitions import prove_definition
+from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
 from taso_opt.verify.index_functions.arrays import IndexArrays
 from taso_opt.verify.index_functions.canonical import canonical
@@ -17,7 +18,6 @@ from taso_opt.verify.index_functions.elements import Access, Element, Entry, Pro
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.layout import between, joined, length, merged, plain, positions
 from taso_opt.verify.index_functions.tables import table_of, without_tables, written_out
-from taso_opt.verify.prove import Prover
 from taso_opt.verify.verdict import Refuted
 
 LIBRARY = load_specs()

@@ -1,0 +1,1 @@
+"""Enumerates small terms by fingerprint, and reads off which equal which (paper, section 2.4)."""

@@ -1,0 +1,1 @@
+"""Parts of models as models of their own, and the way back: bodies of control flow, loops, functions."""

@@ -1,0 +1,1 @@
+"""Cleans models up without any rule: constants, identities, decided branches, dead nodes."""

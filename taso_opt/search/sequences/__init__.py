@@ -1,0 +1,1 @@
+"""Steps that pay only together, found on purpose: each file leads to one kind of sequence."""

@@ -1,0 +1,86 @@
+"""Sequences of steps that take a product of a sum apart, so that each part folds into weights of its own.
+
+As (x A + y) B = x (A B) + y B, which then joins what else is added: + x C gives x (A B + C) + y B. Taking the product
+apart makes two of one and costs more than alpha allows; only what follows gains, so that all of it is one move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from taso_opt.core.term import Apply, Term
+from taso_opt.rewrite.finding.step import Step, StepSequence, mapping_of
+from taso_opt.rewrite.patterns.lift import FOLDABLE
+from taso_opt.rewrite.steps import Rewriter
+
+MOST_FOLDS = 3
+
+Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
+"""By each operand of a longer sum the sum and all its operands."""
+
+
+def parted(
+    terms: Iterable[Term], only_consumer: Callable[[Term], Term | None], sums: Sums, rewriter: Rewriter
+) -> Iterator[StepSequence]:
+    """The sequences for all products of sums with weights in a graph, each with what it replaces in all."""
+    for term in terms:
+        if isinstance(term, Apply) and not rewriter.is_constant(term) and _is_product_of_sum(term, rewriter):
+            for first in rewriter.rewrites(term):
+                for steps, image in _folded(first, rewriter):
+                    yield steps, ((term, image),)
+                    for step in in_sum(term, image, only_consumer(term), sums, rewriter):
+                        yield (*steps, step), step.replacements
+
+
+def _is_product_of_sum(term: Apply, rewriter: Rewriter) -> bool:
+    weights = any(rewriter.is_constant(operand) for operand in term.args)
+    return weights and any(isinstance(operand, Apply) and operand.operator in FOLDABLE for operand in term.args)
+
+
+def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Apply]]:
+    """A step that takes a product apart with those that fold its parts, and what comes out, each part once more a time.
+
+    A part is not folded as far as it can be at once: a thin weight may be cheaper alone than folded into a wide one.
+    """
+    ((old, new),) = first.replacements
+    if not isinstance(old, Apply) or not isinstance(new, Apply):
+        return
+    if new.operator not in FOLDABLE or old.operator == new.operator:
+        return
+    steps: tuple[Step, ...] = (first,)
+    for _ in range(MOST_FOLDS):
+        folds = [step for step in (fold(part, rewriter) for part in new.args) if step is not None]
+        image = rewriter.replaced(new, mapping_of(folds))
+        if not folds or not isinstance(image, Apply) or image.operator != new.operator:
+            return
+        steps, new = (*steps, *folds), image
+        yield steps, new
+
+
+def fold(part: Term, rewriter: Rewriter) -> Step | None:
+    """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped."""
+    if rewriter.is_constant(part):
+        return None
+    live = [operand for operand in part.children if not rewriter.is_constant(operand)]
+    skipped = {below for operand in live for below in operand.children}
+    for step in rewriter.rewrites(part):
+        new = step.image
+        if rewriter.folded(step) and not skipped.isdisjoint(new.children):
+            return step
+    return None
+
+
+def in_sum(old: Term, new: Term, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> tuple[Step, ...]:
+    """The steps at the sum that a term is an operand of, with another in its place."""
+    place = sum_with(old, new, consumer, sums)
+    return () if place is None else rewriter.sum_rewrites(*place)
+
+
+def sum_with(old: Term, new: Term, consumer: Term | None, sums: Sums) -> tuple[Apply, tuple[Term, ...]] | None:
+    """The sum that a term is an operand of, and its operands with another term's parts in its place, at least three."""
+    whole, operands = sums.get(old, (consumer, () if consumer is None else consumer.children))
+    if not isinstance(whole, Apply) or whole.operator not in FOLDABLE:
+        return None
+    parts = new.args if isinstance(new, Apply) and new.operator == whole.operator else (new,)
+    operands = tuple(one for operand in operands for one in (parts if operand is old else (operand,)))
+    return (whole, operands) if len(operands) > 2 else None

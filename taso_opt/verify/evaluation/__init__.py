@@ -1,0 +1,1 @@
+"""What evaluation says of an equation: counterexamples, witnesses, and how far floats may differ."""

@@ -1,0 +1,94 @@
+"""Finds how far floating-point results of the two sides of a rule may differ, from the operations for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
+
+import numpy as np
+
+from taso_opt.core.rule import FpClass, Rule
+from taso_opt.core.term import Apply
+from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.conditions import conditioned
+from taso_opt.semantics.evaluate import evaluate_arrays
+from taso_opt.semantics.free import FreeArrays
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.operator import Array
+from taso_opt.verify.evaluation.refute import Instance, Leaves, instances
+
+INSTANCES = 8
+
+FAR = (-800.0, 800.0)
+"""Where exponentials overflow."""
+
+SPECIAL = (0.0, 1.0, -1.0, 2.0, -0.5, *FAR)
+"""Where quotients, logarithms and roots have no value, and numbers on both sides of that."""
+
+MOST_COMBINATIONS, DRAWS = 64, 48
+
+
+def floating_point_class(builder: Builder, rule: Rule) -> FpClass:
+    """E0 when only data moves, E1 when every element is computed by the same tree of operations, else E2."""
+    if not any(_computes(builder, term) for term in rule.applications):
+        return FpClass.E0
+    free = FreeArrays()
+    for instance, generator in instances(builder, rule, INSTANCES):
+        leaves: Leaves = {leaf: free.random(generator, leaf.type.static_shape) for leaf in instance.variables}
+        if not _same_trees(instance, evaluate_arrays(instance.builder, free, instance.roots, leaves)):
+            return FpClass.E2
+    return FpClass.E1
+
+
+def scalar_class(builder: Builder, rule: Rule) -> FpClass:
+    """E4 when one side of an equation between scalar functions is a number where the other is none, else E3."""
+    return _class_at(builder, rule, _special)
+
+
+def definition_class(builder: Builder, rule: Rule) -> FpClass:
+    """The same of any other equation that rests on meanings, where operands are 0: elsewhere rounding may decide it."""
+    return _class_at(builder, rule, _with_zeros)
+
+
+Draw = Callable[[Instance, np.random.Generator], Iterator[Leaves]]
+
+
+def _class_at(builder: Builder, rule: Rule, draw: Draw) -> FpClass:
+    for instance, generator in instances(builder, rule, 1):
+        for leaves in draw(instance, generator):
+            fitting = conditioned(instance.conditions, leaves)
+            with np.errstate(all="ignore"):
+                values = evaluate_arrays(instance.builder, FloatArrays(), instance.roots, fitting)
+            are_numbers = [np.isfinite(value) for value in values]
+            width = len(instance.source)
+            if any(np.any(u != v) for u, v in zip(are_numbers[:width], are_numbers[width:], strict=True)):
+                return FpClass.E4
+    return FpClass.E3
+
+
+def _special(instance: Instance, generator: np.random.Generator) -> Iterator[Leaves]:
+    """All elements of an operand far out, in combinations as long as there are few, then every element by itself."""
+    for chosen in islice(product(FAR, repeat=len(instance.variables)), MOST_COMBINATIONS):
+        yield {leaf: np.full(leaf.type.static_shape, one) for leaf, one in zip(instance.variables, chosen, strict=True)}
+    for _ in range(DRAWS):
+        yield {leaf: generator.choice(np.array(SPECIAL), leaf.type.static_shape) for leaf in instance.variables}
+
+
+def _with_zeros(instance: Instance, generator: np.random.Generator) -> Iterator[Leaves]:
+    """Each operand in turn 0 and the others any numbers, then all of them 0."""
+    for zero in (*instance.variables, None):
+        yield {
+            leaf: generator.standard_normal(leaf.type.static_shape) * (zero not in (leaf, None))
+            for leaf in instance.variables
+        }
+
+
+def _computes(builder: Builder, term: Apply) -> bool:
+    operator = builder.operator(term)
+    return operator is None or operator.arithmetic
+
+
+def _same_trees(instance: Instance, values: Sequence[Array]) -> bool:
+    width = len(instance.source)
+    pairs = zip(values[:width], values[width:], strict=True)
+    return all(u.shape == v.shape and bool((u == v).all()) for u, v in pairs)

@@ -1,0 +1,1 @@
+"""Proving in child processes with a limit on time and memory: one of them, or several."""
