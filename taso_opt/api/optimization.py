@@ -82,6 +82,7 @@ NONE_RUNS = "none of the rewritten models runs and gives the same outputs"
 ONLY_PASSES = "no rewriting by rules is predicted to be faster, and what a clean-up gains is measured, not predicted"
 ONLY_SPELLING = "no rewriting by rules is predicted to be faster than spelling nodes as what they are read as"
 AGAIN = "another --seed, or tasoopt cost clear, measures anew"
+SEARCH_AGAIN = "after tasoopt cost clear, it searches anew"
 
 
 def optimize_file(
@@ -241,8 +242,14 @@ def _held(job: Job, plans: Sequence[Plan], costs: Costs, folder: Path) -> Contes
 
 def _decided(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
     if not plans:
-        return _unchanged(job, replace(draft, reason=costs.nothing_found))
+        return _unchanged(job, replace(draft, reason=_nothing_found(draft, costs)))
     return _contest(job, draft, plans, costs)
+
+
+def _nothing_found(draft: Record, costs: Costs) -> str:
+    """Why there is nothing to measure, in a sentence, and since when that is known."""
+    before = draft.search.recalled_from
+    return f"{costs.nothing_found}, as a search found at {before} ({SEARCH_AGAIN})" if before else costs.nothing_found
 
 
 def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Record:
@@ -354,7 +361,7 @@ def _unchanged(job: Job, record: Record) -> Record:
 
 def _planned(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record:
     if not plans:
-        return replace(draft, result="dry-run", reason=costs.nothing_found)
+        return replace(draft, result="dry-run", reason=_nothing_found(draft, costs))
     rules = applied_rules(_rules(job, plans[0]), load_specs())
     after = operator_counts(rewritten(job.model, plans[0]))
     reason = "" if rules else ONLY_SPELLING if job.saved_s else ONLY_PASSES

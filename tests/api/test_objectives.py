@@ -99,6 +99,14 @@ def test_a_model_above_the_memory_limit_is_brought_below_it(chain, process, firs
     assert optimize_file(chain, impossible, process=process).reason.startswith("no rewriting within the limits")
 
 
+def test_that_a_search_found_nothing_is_said_with_its_time_when_it_is_recalled(chain, process):
+    impossible = OptimizeSettings(memory_limit=1000, dry_run=True, budget=20)
+    first, again = (optimize_file(chain, impossible, process=process) for _ in range(2))
+    assert first.reason == "no rewriting within the limits is better by the objective"
+    when = f"as a search found at {again.search.recalled_from} (after tasoopt cost clear, it searches anew)"
+    assert again.search.recalled_from and again.reason == f"{first.reason}, {when}"
+
+
 def test_the_same_question_gets_the_same_file_again_without_a_new_contest(chain, process, monkeypatch):
     settings = OptimizeSettings(budget=20, force=True)
     first = optimize_file(chain, settings, process=process)
