@@ -110,6 +110,49 @@ def test_where_it_does_on_some_inputs_the_others_decide(judged):
     assert far.failure == CONTRADICTION
 
 
+@pytest.fixture
+def judged_by_feed(monkeypatch):
+    """The agreement of a candidate with a model, from outputs on each feed, the model's also not optimized."""
+
+    def judge(model, plain, candidate):
+        outputs = {("model", "all"): model, ("model", "none"): plain, ("candidate", "all"): candidate}
+
+        def run(process, name, feeds, settings, optimization, timeout_s):
+            return outputs[name, optimization]
+
+        def run_doubles(*_):
+            raise UnsupportedError("expected float32 or less, found whole numbers")
+
+        monkeypatch.setattr("taso_opt.search.judging.agreement.run_feeds", run)
+        monkeypatch.setattr("taso_opt.search.judging.agreement.run_in_doubles", run_doubles)
+        return agreement(None, "model", "candidate", FEEDS, RunSettings())
+
+    return judge
+
+
+@pytest.mark.parametrize(("error", "failure"), [(0.0, ""), (0.5, CONTRADICTION)])
+def test_an_output_is_judged_beside_one_in_which_the_runtime_contradicts_itself(judged_by_feed, error, failure):
+    ids, others = np.arange(8), np.arange(8)[::-1]
+    found = judged_by_feed([[ids, BASE]] * 2, [[others, BASE], [ids, BASE]], [[others, BASE + error], [ids, BASE]])
+    assert found.failure == failure
+    assert (NOT_EVERYWHERE.format(1, 2) in found.warnings) == (not failure)
+
+
+def test_a_sequence_whose_length_hangs_on_rounding_is_no_mismatch(judged_by_feed):
+    found = judged_by_feed([[BASE] * 5, [BASE] * 4], [[BASE] * 4, [BASE] * 4], [[BASE] * 5, [BASE] * 4])
+    assert found.failure == CONTRADICTION and not found.reasons
+
+
+def test_inputs_that_are_possible_need_not_be_so_when_they_are_moved():
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[8] x, float[1] size) => (float[n] y)
+    { shape = Cast <to = 7> (size)  y = Reshape(x, shape) }"""
+    model = parser.parse_model(text).SerializeToString()
+    feeds = [{"x": BASE * sign, "size": np.array([8], np.float32)} for sign in (1, -1)]
+    with RuntimeProcess() as process:
+        found = agreement(process, model, model, feeds, RunSettings())
+    assert not found.failure and not found.reasons and len(found.comparisons) == 2
+
+
 def test_what_is_no_number_where_the_original_has_some_is_not_left_out(judged):
     class NoNumberFirst:
         def __add__(self, number):
