@@ -12,7 +12,7 @@ import numpy as np
 
 from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import TasoError
-from taso_opt.runtime.engine import Run, bound_run, refusals
+from taso_opt.runtime.engine import Run, bound_runs, refusals
 from taso_opt.runtime.estimate import timing_of
 from taso_opt.runtime.inputs import ENOUGH_DIFFERENT
 from taso_opt.runtime.parts import part_of
@@ -77,7 +77,7 @@ def _entered(item: MeasureItem, request: MeasureMany, path: Path) -> _Entrant | 
         part = part_of(item, request.optimization, settings, path)
         if part is None:
             return Absent()
-        run = bound_run(part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT, part.weights)
+        (run,) = bound_runs(part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT, part.weights)
         with refusals("run", item.model, settings.runtime):
             run()
             run_s = calibrate(run, clock_of(settings))

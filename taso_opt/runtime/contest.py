@@ -3,7 +3,8 @@
 The contestants are the original, a second session of the original (the A/A control) and the candidates. All sessions
 are created anew, in seeded random order, for each *recreation*, because two sessions of one file can differ by several
 percent for as long as they live. A round takes one sample of each contestant in a new random order. Ratios pair the
-samples of a round; how they are summed up stands in estimate.py.
+samples of a round; how they are summed up stands in estimate.py. Where runs take turns among several feeds, which may
+differ in what they cost, all contestants run on the same ones in a round, equally often.
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taso_opt.errors import TasoError
-from taso_opt.runtime.engine import Run, bound_run, refusals
+from taso_opt.runtime.engine import Turns, bound_runs, refusals
 from taso_opt.runtime.estimate import corrected_ratio, paired_ratio, timing_of
 from taso_opt.runtime.requests import CompareLatency, Model
 from taso_opt.runtime.results import Contestant, Failed, Latency, LatencyComparison
@@ -81,7 +82,10 @@ def _recreate(
     deadline = started + share_s
     runs, run_s = _create(contest, request, generator)
     created_s = time.perf_counter() - started
-    repeats = _repeats(run_s, request.sample_s, (deadline - time.perf_counter()) / max(rounds, 1))
+    repeats = _repeats(request, run_s, (deadline - time.perf_counter()) / max(rounds, 1))
+    first = int(generator.integers(max(len(request.feeds), 1)))
+    for run in runs.values():
+        run.begin_at(first)
     samples: dict[int, list[Sample]] = {number: [] for number in runs}
     contest.recreations.append(samples)
     with no_garbage_collection():
@@ -96,9 +100,9 @@ def _recreate(
 
 def _create(
     contest: _Contest, request: CompareLatency, generator: np.random.Generator
-) -> tuple[dict[int, Run], dict[int, float]]:
+) -> tuple[dict[int, Turns], dict[int, float]]:
     """Sessions of all contestants that have not failed, in random order, and about how many seconds a run takes."""
-    runs: dict[int, Run] = {}
+    runs: dict[int, Turns] = {}
     run_s: dict[int, float] = {}
     settings = request.settings
     for number in generator.permutation(len(contest.models)).tolist():
@@ -106,7 +110,7 @@ def _create(
             continue
         model = contest.models[number]
         try:
-            run = bound_run(model, request.feeds or (None,), settings, request.optimization)
+            run = Turns(bound_runs(model, request.feeds or (None,), settings, request.optimization))
             with refusals("run", model, settings.runtime):
                 run_s[number] = first_calibration(run, clock_of(settings), settings.on_gpu)
         except TasoError as error:
@@ -116,15 +120,20 @@ def _create(
     return runs, run_s
 
 
-def _repeats(run_s: dict[int, float], sample_s: float, round_s: float) -> dict[int, int]:
-    """Repeats of each contestant's burst: `sample_s` seconds, or less where a round would not fit `round_s`."""
-    wanted = sum(max(sample_s, seconds) + seconds for seconds in run_s.values())
+def _repeats(request: CompareLatency, run_s: dict[int, float], round_s: float) -> dict[int, int]:
+    """Repeats of each contestant's burst: seconds as requested, or less where a round would not fit `round_s`.
+
+    Among several feeds all contestants have as many as the original.
+    """
+    paces = dict.fromkeys(run_s, run_s[ORIGINAL]) if len(request.feeds) > 1 else run_s
+    sample_s = request.sample_s
+    wanted = sum(max(sample_s / paces[number], 1.0) * seconds + seconds for number, seconds in run_s.items())
     if wanted > round_s:
         sample_s *= max(round_s, 0.0) / wanted
-    return {number: repeats_for(seconds, sample_s) for number, seconds in run_s.items()}
+    return {number: repeats_for(pace, sample_s) for number, pace in paces.items()}
 
 
-def _visit(contest: _Contest, number: int, run: Run, repeats: int, settings: RunSettings) -> list[Sample]:
+def _visit(contest: _Contest, number: int, run: Turns, repeats: int, settings: RunSettings) -> list[Sample]:
     """One sample, or none where it fails."""
     try:
         with refusals("run", contest.models[number], settings.runtime):

@@ -55,15 +55,32 @@ def engine(settings: RunSettings) -> Engine:
     return sessions
 
 
-def bound_run(
+class Turns:
+    """Runs that take turns, as those of one model on several feeds do."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = list(runs)
+        self._next = cycle(self._runs).__next__
+
+    def begin_at(self, place: int) -> None:
+        """Go on from the run at this place, counted round and round."""
+        first = place % len(self._runs)
+        self._next = cycle(self._runs[first:] + self._runs[:first]).__next__
+
+    def __call__(self) -> object:
+        """Make the next run."""
+        return self._next()()
+
+
+def bound_runs(
     model: Model,
     feeds: Sequence[Mapping[str, Array] | None],
     settings: RunSettings,
     optimization: str,
     different: int = MOST_ELEMENTS,
     weights: Weights = NO_WEIGHTS,
-) -> Run:
-    """A call that runs the model, with weights beside it, on the next of the feeds in turn.
+) -> list[Run]:
+    """A call for each feed that runs the model on it, with weights beside it.
 
     In place of None stand seeded random inputs of so many `different` numbers, free dims set to 1. Raises as
     `create_session` does.
@@ -73,11 +90,7 @@ def bound_run(
     description = runtime.describe_session(session)
     inputs = [inputs_for(description, feed, settings, different) for feed in feeds]
     with refusals("run", model, settings.runtime):
-        runs = runtime.bound_runs(session, inputs, settings)
-    if len(runs) == 1:
-        return runs[0]
-    turns = cycle(runs)
-    return lambda: next(turns)()
+        return runtime.bound_runs(session, inputs, settings)
 
 
 def inputs_for(

@@ -18,7 +18,7 @@ from taso_opt.runtime import (
     Timing,
     measure_many,
 )
-from taso_opt.runtime.engine import bound_run
+from taso_opt.runtime.engine import bound_runs
 from taso_opt.runtime.parts import part_of
 
 IMAGE = [1, 32, 8, 8]
@@ -83,7 +83,8 @@ def test_large_weights_lie_beside_the_model_and_are_run(tmp_path, name, layouts)
     assert found is not None and found.layouts == layouts
     assert [array.shape for array in found.weights.values()] == [(128, 128, 3, 3)] * 2
     assert len(found.model) < 3000
-    bound_run(found.model, [None], RunSettings(), found.optimization, weights=found.weights)()
+    (run,) = bound_runs(found.model, [None], RunSettings(), found.optimization, weights=found.weights)
+    run()
     left = {path.name for path in tmp_path.iterdir()}
     assert left <= {"lowered.onnx"}, "what the runtime writes of weights is removed"
 
