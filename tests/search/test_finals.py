@@ -5,6 +5,7 @@ from math import inf
 
 import pytest
 
+from taso_opt.errors import RuntimeFailure
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, RunSettings, Timing
 from taso_opt.search.judging import finals
 from taso_opt.search.judging.agreement import Agreement
@@ -92,6 +93,21 @@ def test_a_champion_that_is_not_behind_stays_without_a_second_measurement(held):
     assert finalist.won
     ((_, limit_s),) = requests
     assert limit_s == finals.CHAMPION_LIMIT_S < finals.FINAL_LIMIT_S
+
+
+def test_who_ends_the_heat_of_all_takes_no_other_along(monkeypatch):
+    def judge(process, original, candidate, *_):
+        return Agreement((), (), "it does not end") if candidate == "endless" else Agreement((), ())
+
+    def compare(process, request, grace_s):
+        if "endless" in request.candidates:
+            raise RuntimeFailure("expected an answer within some seconds, found none")
+        return compared(CERTAIN)
+
+    monkeypatch.setattr(finals, "agreement", judge)
+    monkeypatch.setattr(finals, "compare_latency", compare)
+    found = hold_finals(None, "model", ["endless", "good"], Trial([{}], ({},), RunSettings()))
+    assert (found.finalist.number, found.finalist.won, found.dropped) == (1, True, ("it does not end",))
 
 
 FAST_LAST = (1.2, 1.3, 1.4)

@@ -277,18 +277,23 @@ def _heat(
 ) -> _Heat:
     """A few rounds of all candidates that run and that there is room for, and what follows from them.
 
-    Nothing runs where there is nothing to choose by it: a champion alone, or latency that counts nothing.
+    Nothing runs where there is nothing to choose by it: a champion alone, or latency that counts nothing. What ends the
+    heat of all shows where each runs alone.
     """
     if champion is not None:
         return _Heat((champion,), 1)
     together = min(len(candidates), trial.most_at_once)
     if together == 1 or not standard.latency:
-        order = sorted(range(len(candidates)), key=lambda number: standard.score(number, 1.0))
-        return _Heat(tuple(order), min(MOST_LOSERS, len(order)) if standard.latency else len(order))
+        return _as_predicted(candidates, standard)
     place = trial.timing, trial.settings, HEAT_ROUNDS, HEAT_RECREATIONS
     entrants = tuple(candidates[number] for number in range(together))
     heard(f"timing {together} candidates against the original")
-    latency = _timed(process, CompareLatency(original, entrants, *place, time_limit_s=HEAT_LIMIT_S))
+    try:
+        latency = compare_latency(
+            process, CompareLatency(original, entrants, *place, time_limit_s=HEAT_LIMIT_S), GRACE_S
+        )
+    except RuntimeFailure:
+        return _as_predicted(candidates, standard)
     ran = {number: found for number, found in enumerate(latency.candidates) if not isinstance(found, Failed)}
     dropped = tuple(found.reason for found in latency.candidates if isinstance(found, Failed))
     others = tuple(range(together, len(candidates)))
@@ -297,6 +302,11 @@ def _heat(
     ratios = {number: latency.ratio(one).value for number, one in ran.items()}
     ranked = _ranked(ratios, latency.rounds, standard, dropped)
     return replace(ranked, order=(*ranked.order, *others))
+
+
+def _as_predicted(candidates: Sequence[Model], standard: Standard) -> _Heat:
+    order = sorted(range(len(candidates)), key=lambda number: standard.score(number, 1.0))
+    return _Heat(tuple(order), min(MOST_LOSERS, len(order)) if standard.latency else len(order))
 
 
 def _ranked(ratios: Mapping[int, float], rounds: int, standard: Standard, dropped: tuple[str, ...]) -> _Heat:
