@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,6 @@ def _own_code() -> str:
 
 
 def _add_model(found: Any, job: Job) -> None:
-    with job.source.path.open("rb") as stream:
-        found.update(file_digest(stream, "sha256").digest())
+    found.update(job.source.digest.encode())
     if job.has_another_base:  # digests of plans say nothing of what is in bodies
         found.update(b"tidied" + job.model.proto.SerializeToString(deterministic=True))

@@ -9,6 +9,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Item, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import UsageError
+from taso_opt.onnx_io import read_model
 from taso_opt.spec import OPAQUE
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -365,3 +366,18 @@ def test_strings_sequences_and_optionals_pass_through(read):
     assert [value.dtype for value in model.inputs][:2] == ["object", "seq(tensor(float))"]
     assert [value.bound for value in model.inputs] == [(2,), None, None]
     assert [term.name for term in model.graph.outputs] == ["s", "l", "o"]
+
+
+def test_a_digest_tells_models_apart_that_differ_only_in_the_data_beside_them(tmp_path, library):
+    text = f"{HEAD} g (float[2048] x) => (float[2048] y) {{ y = Mul(x, w) }}"
+    digests, files = [], set()
+    for place, value in (("one", 1.0), ("other", 2.0), ("copy", 1.0)):
+        model = parser.parse_model(text)
+        model.graph.initializer.append(numpy_helper.from_array(np.full(2048, value, np.float32), "w"))
+        path = tmp_path / place / "model.onnx"
+        path.parent.mkdir()
+        onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+        digests.append(read_model(path, library, {}).digest)
+        files.add(path.read_bytes())
+    assert digests[0] == digests[2] != digests[1]
+    assert len(files) == 1

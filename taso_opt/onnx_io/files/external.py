@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
@@ -91,8 +91,15 @@ def refer(tensor: TensorProto, place: DataRange) -> None:
         tensor.external_data.add(key=key, value=str(value))
 
 
-def copy_data(tensor: TensorProto, model: Path, stream: BinaryIO) -> None:
-    """Append the data of an external tensor of a model file to a stream, piece by piece; InvalidInputError as below."""
+def data_beside(model: ModelProto, file: Path) -> Iterator[bytes]:
+    """All data that stands beside a model file, tensor by tensor, piece by piece; InvalidInputError as below."""
+    for tensor in all_tensors(model):
+        if is_external(tensor) and not is_in_place(tensor):
+            yield from read_pieces(tensor, file)
+
+
+def read_pieces(tensor: TensorProto, model: Path) -> Iterator[bytes]:
+    """The data of an external tensor of a model file, piece by piece; InvalidInputError as below."""
     place = data_range(tensor)
     with _source(tensor, model).open("rb") as origin:
         origin.seek(place.offset)
@@ -101,7 +108,7 @@ def copy_data(tensor: TensorProto, model: Path, stream: BinaryIO) -> None:
             chunk = origin.read(min(CHUNK, left))
             if not chunk:
                 raise InvalidInputError(f"expected {left} more bytes of external data for {model}, found its end")
-            stream.write(chunk)
+            yield chunk
             left -= len(chunk)
 
 

@@ -19,11 +19,11 @@ from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io.files.external import (
     IN_PLACE,
     DataRange,
-    copy_data,
     data_file,
     data_range,
     is_external,
     is_in_place,
+    read_pieces,
     refer,
     state,
 )
@@ -83,7 +83,7 @@ def write_whole(proto: ModelProto, original: Path, stream: BinaryIO) -> None:
     by_place = {data_range(tensor): tensor for tensor in proto.graph.initializer if is_in_place(tensor)}
     for piece in pieces:
         if isinstance(piece, DataRange):
-            copy_data(by_place[piece], original, stream)
+            stream.writelines(read_pieces(by_place[piece], original))
         else:
             stream.write(piece)
 

@@ -18,12 +18,12 @@ from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.onnx_io.files.external import (
     DataRange,
     byte_count,
-    copy_data,
     data_file,
     data_range,
     is_external,
     is_in_place,
     read_in,
+    read_pieces,
     refer,
     stored,
 )
@@ -240,7 +240,7 @@ def _move(tensor: TensorProto, stream: BinaryIO, original: Path, name: str) -> N
     stream.write(b"\0" * (-stream.tell() % ALIGNMENT))
     offset = stream.tell()
     if is_external(tensor):
-        copy_data(tensor, original, stream)
+        stream.writelines(read_pieces(tensor, original))
     else:
         stream.write(stored(tensor))
     refer(tensor, DataRange(name, offset, byte_count(tensor)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from hashlib import file_digest
 from pathlib import Path
 
 from onnx import ModelProto
@@ -14,6 +15,7 @@ from taso_opt.core.condition import Bounds
 from taso_opt.core.graph import Graph
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Const, Term, Var, postorder
+from taso_opt.onnx_io.files.external import data_beside
 from taso_opt.onnx_io.files.weights import Weights, collect_weights, only_number
 from taso_opt.onnx_io.reading.fold import Folded
 from taso_opt.onnx_io.reading.ranges import Ranges
@@ -95,6 +97,15 @@ class Model:
     def ir_version(self) -> int:
         """The version of the file format."""
         return int(self.proto.ir_version)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the model file and of all data beside it."""
+        with self.path.open("rb") as stream:
+            found = file_digest(stream, "sha256")
+        for piece in data_beside(self.proto, self.path):
+            found.update(piece)
+        return found.hexdigest()
 
     @cached_property
     def leaves(self) -> tuple[Term, ...]:
