@@ -75,7 +75,7 @@ def excess_seconds(readings: Sequence[Reading], bounds: tuple[int, int], times: 
         for read, distance, reach in islice(places, len(one.reads)):
             now += read.size * per_byte[distance]
             then += read.size * per_byte[reach]
-        total += now - then if now > then else max(now - then, one.seconds * (now / then - 1))
+        total += now - then if now >= then else max(now - then, one.seconds * (now / then - 1))
     return total
 
 

@@ -67,6 +67,12 @@ def test_what_is_read_from_the_usual_distance_costs_nothing_more_and_measures_no
     assert excess_seconds(each("abcdabcd", 1 << 25, 1 << 25), BOUNDS, unknown) == 0.0
 
 
+def test_reads_that_took_no_time_that_could_be_measured_cost_nothing_more():
+    reads = [Read("a", 100), Read("b", 900)]
+    times = ReadTimes(((10, 0.0), (10_000, 0.0)))
+    assert excess_seconds([Reading(reads, 1.0, 10)], (10, 10_000), lambda: times) == 0.0
+
+
 def test_what_is_read_from_farther_away_costs_more_and_from_nearer_by_less():
     one, four = each("a", 1 << 20, 2 << 20), each("abcd", 1 << 20, 2 << 20)
     assert excess_seconds(one, BOUNDS, lambda: TIMES) == pytest.approx((1 << 20) * -1e-6)

@@ -12,6 +12,7 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec import load_specs
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import parse_rule
 
 ROWS = (
@@ -68,6 +69,23 @@ def assert_equal(op, roots, steps):
         assert rewritten is not None
         for old, new in zip(before, evaluate_arrays(op, xp, rewritten, leaves), strict=True):
             assert np.array_equal(old, new)
+
+
+def test_the_split_of_a_merge_is_made_once_for_however_many_parts(monkeypatch):
+    made, apply = [], Builder.apply
+
+    def counted(self, operator, *given):
+        made.append(operator)
+        return apply(self, operator, *given)
+
+    monkeypatch.setattr(Builder, "apply", counted)
+    splits = []
+    for count in (2, 9):
+        op = load_specs().builder()
+        steps_of(ROWS, *(op.MatMul(image(f"x{at}", 2, 6), image("w", 6, 4)) for at in range(count)))
+        splits.append(made.count("Split"))
+        made.clear()
+    assert splits[0] == splits[1] > 0
 
 
 def test_five_matmuls_of_one_weight_are_stacked_in_one_step():

@@ -24,6 +24,9 @@ from taso_opt.rewrite.patterns.pattern import (
 )
 from taso_opt.spec.builder import Builder
 
+ALL = -1
+"""The place of what is the same for all elements."""
+
 
 class Instantiation:
     """The target of one compiled rule under one binding; TypeMismatch when it does not fit there."""
@@ -65,10 +68,17 @@ class Instantiation:
                 return self._builder.apply("Concat", self._all(inner), {"axis": axis})
             case Fold(operator, inner):
                 return reduce(lambda x, y: self._builder.apply(operator, (x, y), {}), self._all(inner))
-            case Part(inner, axis, size):
-                sizes = tuple(self._size(size, at) for at in range(self._count))
-                split = self._builder.apply("Split", (self._build(inner, 0),), {"axis": axis, "sizes": sizes})
-                return self._builder.item(split, element)
+            case Part():
+                return self._builder.item(self._split(pattern), element)
+
+    def _split(self, part: Part) -> Term:
+        """What a part is a part of, made once for all elements."""
+        place = id(part), ALL
+        if place not in self._shared:
+            sizes = tuple(self._size(part.size, at) for at in range(self._count))
+            whole = self._build(part.inner, 0)
+            self._shared[place] = self._builder.apply("Split", (whole,), {"axis": part.axis, "sizes": sizes})
+        return self._shared[place]
 
     def _all(self, inner: Pattern) -> list[Term]:
         return [self._build(inner, element) for element in range(self._count)]
