@@ -1,9 +1,11 @@
-"""Sizes that a model computes from the sizes of its inputs."""
+"""Sizes that a model computes from the sizes of its inputs, and what is believed of what it states of others."""
 
 import numpy as np
 import pytest
 from onnx import numpy_helper, parser
 
+from taso_opt.core.dims import symbol
+from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model
 from taso_opt.onnx_io.sizes.computed import numeric_types
 from taso_opt.onnx_io.sizes.inference import infer_types, symbolic_skeleton, with_numbers
@@ -17,6 +19,9 @@ g (float[b,s,8] x) => (float[n,8] y) {
 LONG = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n] x) => (int64[m] y) {
   shape = Shape(x)  size = Gather <axis = 0> (shape, zero)  most = Mul(size, many)  y = Range(zero, most, one) }"""
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+LOOP = "t, z = Loop <body = b (int64 i, bool c, {state} s) => (bool d, {state} {next}, float[1, 3] o) {{ {nodes} }}>"
 
 
 def model(text, **values):
@@ -59,3 +64,41 @@ def test_what_cannot_be_folded_is_typed_as_it_stands(embedded, tmp_path, monkeyp
     bare = symbolic_skeleton(embedded, tmp_path / "model.onnx")
     numbers = {"b": 2, "s": 16}
     assert numeric_types(bare, numbers) == infer_types(with_numbers(bare, numbers))
+
+
+@pytest.mark.parametrize(
+    ("state", "following", "nodes"),
+    [
+        ("float[1, 3]", "n", "d = Identity(c)  n = Relu(s)  o = Identity(n)"),
+        ("float[M, 3]", "s", "d = Identity(c)  o = Identity(s)"),
+        ("seq(float[1, 3])", "n", "d = Identity(c)  o = SequenceAt(s, i)  n = SequenceInsert(s, o)"),
+    ],
+)
+@pytest.mark.parametrize("is_function", [False, True])
+def test_stale_shapes_of_what_enters_a_loop_are_not_believed(read, state, following, nodes, is_function):
+    loop = LOOP.format(state=state, next=following, nodes=nodes) + "(m, go, e)"
+    start = "e = SequenceConstruct(x)" if "seq" in state else "e = Identity(x)"
+    given = "(float[N, 3] x, float[M] v, int64 m, bool go) => (int64[3] y)"
+    text = f"{HEAD} g {given} {{ {start}  {loop}  y = Shape(z) }}"
+    if is_function:
+        text = text.replace("17]", '17, "my" : 1]').replace(loop, "z = my.f(m, go, e)")
+        text += f' <domain: "my", opset_import: ["" : 17]> f (m, go, e) => (z) {{ {loop} }}'
+    model = read(text)
+    (shape,) = model.graph.outputs
+    assert model.builder.type(shape.args[0]).dtype == "unknown"
+
+
+def test_the_number_of_a_turn_has_the_shape_that_its_body_states(read):
+    body = "b (int64[1] i, bool c) => (bool d, int64[1] o) { d = Identity(c)  o = Neg(i) }"
+    model = read(f"{HEAD} g (int64 m, bool go) => (int64[n, 1] y) {{ y = Loop <body = {body}> (m, go) }}")
+    assert model.builder.type(model.graph.outputs[0]).shape[1:] == (1,)
+
+
+def test_a_size_in_a_body_is_not_that_of_an_input_that_has_its_name(read):
+    branch = "{name} () => (float[N, 3] {name}) {{ {name} = my.own.Magic(x) }}"
+    then, other = (branch.format(name=name) for name in "pq")
+    model = read(
+        '<ir_version: 8, opset_import: ["" : 17, "my.own" : 1]> g (float[N, 3] x, bool c) => (float[M, 3] y) '
+        f"{{ y = If <then_branch = {then}, else_branch = {other}> (c) }}"
+    )
+    assert model.builder.type(model.graph.outputs[0]) != TensorType("float32", (symbol("N"), 3))

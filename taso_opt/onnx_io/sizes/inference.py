@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from onnx import GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto, checker, shape_inference
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorShapeProto,
+    TypeProto,
+    ValueInfoProto,
+    checker,
+    shape_inference,
+)
 
 from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.types import TensorType
@@ -40,7 +49,10 @@ def symbolic_skeleton(model: ModelProto, file: Path) -> ModelProto:
     bare = skeleton(model, file)
     taken = {dim.dim_param for value in _values(bare.graph) for dim in _dims(value.type)}
     fresh = (name for name in (f"unnamed_{number}" for number in count()) if name not in taken)
-    _forget(bare.graph, {function.name for function in model.functions})
+    functions = {function.name for function in model.functions}
+    _forget(bare.graph, functions)
+    for function in bare.functions:
+        _forget_in_bodies(function.node, functions)
     for value in (*bare.graph.input, *bare.graph.output, *bare.graph.value_info):
         for dim in _dims(value.type):
             _name_dim(dim, fresh)
@@ -72,11 +84,36 @@ def _forget(graph: GraphProto, functions: set[str]) -> None:
     del graph.value_info[:]
     graph.value_info.extend(kept)
     for value in graph.output:
-        if value.name in inferable and value.type.HasField("tensor_type"):
-            value.type.tensor_type.ClearField("shape")
-    for node in graph.node:
+        if value.name in inferable:
+            _forget_shape(value.type)
+    _forget_in_bodies(graph.node, functions)
+
+
+def _forget_in_bodies(nodes: Iterable[NodeProto], functions: set[str]) -> None:
+    for node in nodes:
         for body in bodies(node):
             _forget(body, functions)
+            _forget_given(body, 1 if node.op_type == "Loop" else 0)
+
+
+def _forget_given(body: GraphProto, counters: int) -> None:
+    """Remove what a body says of the shapes of what enters it behind its counters, and all names of sizes.
+
+    A loop may pass on values of another size in each turn; the number of a turn has the shape that its body states.
+    """
+    given = {value.name: value for value in body.input[counters:]}
+    for value in (*given.values(), *(value for value in body.output if value.name in given)):
+        _forget_shape(value.type)
+    for dim in (dim for value in _values(body) for dim in _dims(value.type)):
+        dim.ClearField("dim_param")
+
+
+def _forget_shape(kind: TypeProto) -> None:
+    """Remove the shape of a tensor, or of those in a sequence."""
+    while kind.HasField("sequence_type"):
+        kind = kind.sequence_type.elem_type
+    if kind.HasField("tensor_type"):
+        kind.tensor_type.ClearField("shape")
 
 
 def with_numbers(bare: ModelProto, numbers: Mapping[str, int]) -> ModelProto:
