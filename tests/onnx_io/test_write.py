@@ -232,6 +232,23 @@ def test_an_output_that_becomes_an_input_or_a_constant_or_another_output_gets_an
     assert types_of(result).count("Neg") == 1
 
 
+def test_of_equal_initializers_that_are_outputs_one_is_the_identity_of_the_other(read, run):
+    model = read(
+        HEAD + "g (float[2] x) => (float[2] y, float[2] a, float[2] b, float[2] c) "
+        "<float[2] a = {3, 4}, float[2] b = {3, 4}> { r = Relu(x)  y = Relu(r)  c = Add(x, b) }"
+    )
+    result = write_model(model, rewritten(model, {model.graph.outputs[0]: term_of(model, "r")}))
+    assert types_of(result) == ["Relu", "Add", "Identity"]
+    assert [tensor.name for tensor in result.graph.initializer] == ["a"]
+    values = run(result, {"x": np.array([1, -2], np.float32)})
+    assert {name: value.tolist() for name, value in values.items()} == {
+        "y": [1, 0],
+        "a": [3, 4],
+        "b": [3, 4],
+        "c": [4, 2],
+    }
+
+
 def test_swapped_outputs_keep_their_names(read, run):
     model = read(HEAD + "g (float[2] x) => (float[2] a, float[2] b) { a = Relu(x)  b = Neg(x) }")
     a, b = model.graph.outputs

@@ -74,7 +74,9 @@ class Patch:
         whole = ModelProto()
         whole.CopyFrom(self._model.proto)
         del whole.graph.node[:]
-        _drop_unused(whole.graph, used, used | {name for node in self._nodes for name in node.output})
+        computed = {name for node in self._nodes for name in node.output}
+        # An output that is one of two equal initializers is the Identity of the other one from now on.
+        _drop_unused(whole.graph, used - computed, used | computed)
         result = ModelProto()
         result.CopyFrom(whole)
         return result
