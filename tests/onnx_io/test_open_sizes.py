@@ -103,6 +103,8 @@ def test_positions_alone_may_be_fewer_than_the_input_has(tmp_path):
         "t = Range(one, n, one)  y = Cast <to = 1> (t)",
         "t = Range(zero, n, two)  y = Cast <to = 1> (t)",
         "t = Div(n1, four)  y = ConstantOfShape(t)",
+        "t = Cast <to = 5> (b)  u = Cast <to = 7> (t)  v = Reshape(u, second)  y = ConstantOfShape(v)",
+        "t = Cast <to = 9> (n)  u = Cast <to = 7> (t)  v = Reshape(u, second)  y = ConstantOfShape(v)",
         "t = Sub(n, two)  u = Range(zero, t, one)  y = Cast <to = 1> (u)",  # of a few there are none
         "t = Sub(n1, four)  p = Slice(table, first, t, first)  q = Slice(x, first, t, second)  y = Add(p, q)",
     ],

@@ -19,6 +19,9 @@ FAR = 2**31 - 1
 FIRST_TOKEN = -(2**30)
 """Tokens count down from here; no shape, axis or place is as low, and all of them are numbers of 32 bits too."""
 
+HOLDING = (np.int32, np.int64)
+"""The types that hold a token; a cast to another one makes something else of it."""
+
 MOVING: Mapping[str, frozenset[int]] = {
     "Cast": frozenset({0}),
     "Concat": frozenset(range(MOST_ELEMENTS)),
@@ -62,7 +65,7 @@ class SizeValues:
             if not stays_small(node, operands):
                 return None
             found = evaluated(node, operands, self._opset)
-            return found if found.dtype.kind in "ib" else None
+            return found if found.dtype in HOLDING or (found.dtype.kind in "ib" and not with_tokens) else None
         if node.op_type in COMBINING:
             return self._combined(COMBINING[node.op_type], *operands)
         return None if with_tokens else computed_size(node, operands, self._opset)
