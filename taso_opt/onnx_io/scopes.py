@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from taso_opt.errors import InvalidInputError
 
@@ -22,8 +22,12 @@ def opset_of(proto: ModelProto) -> int:
 
 def bodies(node: NodeProto) -> list[GraphProto]:
     """The graphs that a node carries in its attributes."""
+    return _carried(node.attribute)
+
+
+def _carried(attributes: Iterable[AttributeProto]) -> list[GraphProto]:
     found = []
-    for attribute in node.attribute:
+    for attribute in attributes:
         if attribute.HasField("g"):
             found.append(attribute.g)
         found.extend(attribute.graphs)
@@ -50,7 +54,14 @@ def nodes_of(model: ModelProto) -> Iterator[NodeProto]:
     """All nodes of a model, those of bodies and local functions included."""
     yield from nested_nodes(model.graph.node)
     for function in model.functions:
-        yield from nested_nodes(function.node)
+        yield from function_nodes(function)
+
+
+def function_nodes(function: FunctionProto) -> Iterator[NodeProto]:
+    """All nodes of a local function, those of bodies and of the graphs that its attributes are by default included."""
+    yield from nested_nodes(function.node)
+    for graph in _carried(function.attribute_proto):
+        yield from nested_nodes(graph.node)
 
 
 def initializer_names(graph: GraphProto) -> list[str]:
@@ -139,10 +150,11 @@ def all_names(graph: GraphProto) -> set[str]:
 
 
 def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Every tensor stored anywhere in a model: initializers and attributes, in bodies and functions too."""
+    """Every tensor stored anywhere in a model: initializers and attributes, in bodies, functions and their defaults."""
     yield from _graph_tensors(model.graph)
     for function in model.functions:
         yield from _node_tensors(function.node)
+        yield from _attribute_tensors(function.attribute_proto)
     for training in model.training_info:
         yield from _graph_tensors(training.initialization)
         yield from _graph_tensors(training.algorithm)
@@ -157,19 +169,20 @@ def _graph_tensors(graph: GraphProto) -> Iterator[TensorProto]:
 
 def _node_tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
     for node in nodes:
-        for attribute in node.attribute:
-            yield from _attribute_tensors(attribute)
-        for body in bodies(node):
-            yield from _graph_tensors(body)
+        yield from _attribute_tensors(node.attribute)
 
 
-def _attribute_tensors(attribute: AttributeProto) -> Iterator[TensorProto]:
-    if attribute.HasField("t"):
-        yield attribute.t
-    yield from attribute.tensors
-    sparse = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
-    for one in (*sparse, *attribute.sparse_tensors):
-        yield from (one.values, one.indices)
+def _attribute_tensors(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
+    """The tensors that attributes hold, those of a node or the defaults of a function."""
+    for attribute in attributes:
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
+        sparse = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+        for one in (*sparse, *attribute.sparse_tensors):
+            yield from (one.values, one.indices)
+    for graph in _carried(attributes):
+        yield from _graph_tensors(graph)
 
 
 def drop(entries: Any, is_dropped: Callable[[Any], bool]) -> None:

@@ -159,6 +159,22 @@ def functions_that_call_each_other_in_a_circle(folder: Path) -> str:
     return _functions("f (a) => (b) { b = local.h(a) }", "h (a) => (b) { b = local.f(a) }")
 
 
+@kind(3, "expected functions that do not call themselves, found 'f'")
+def a_function_that_calls_itself_in_the_default_of_an_attribute(folder: Path) -> onnx.ModelProto:
+    inner = "p () => (r) { r = local.f(a) }"
+    text = _functions(
+        f"f (a) => (b) {{ c = Cast <to = 9> (a)  b = If <then_branch = {inner}, else_branch = {inner}> (c) }}"
+    )
+    model = parser.parse_model(text)
+    (function,) = model.functions
+    branch = function.node[1].attribute[0]
+    function.attribute_proto.append(helper.make_attribute("branch", branch.g))
+    for attribute in function.node[1].attribute:
+        attribute.ClearField("g")
+        attribute.ref_attr_name = "branch"
+    return model
+
+
 @kind(3, "expected functions of different names, found two of the same")
 def two_functions_of_one_name(folder: Path) -> str:
     return _functions("f (a) => (b) { b = Relu(a) }", "f (a) => (b) { b = Tanh(a) }")

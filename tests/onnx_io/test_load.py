@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io import load_model, read_model, skeleton
+from taso_opt.onnx_io import copy_unchanged, load_model, read_model, skeleton
 from taso_opt.onnx_io.files.external import is_external
 from taso_opt.onnx_io.scopes import all_tensors
 
@@ -219,6 +219,30 @@ def test_external_data_of_functions_is_found_wherever_the_process_is(save, libra
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert [entry.bound for entry in read_model(path, library).inputs] == [(1, 40)]
     assert not any(map(is_external, all_tensors(skeleton(onnx.load(path, load_external_data=False), path))))
+
+
+def model_of_a_function_with_a_default(tensor):
+    """A model of a function that multiplies by the tensor that its attribute is by default."""
+    text = """<ir_version: 9, opset_import: ["" : 17, "my" : 1]>
+        g (float[N,40] x) => (float[N,40] y) { y = my.product(x) }
+        <domain: "my", opset_import: ["" : 17]>
+        product <k: tensor = float {2}> (x) => (y) { c = Constant <value: tensor = @k> ()  y = MatMul(x, c) }"""
+    model = parser.parse_model(text)
+    model.functions[0].attribute_proto[0].t.CopyFrom(tensor)
+    return model
+
+
+def test_external_data_of_defaults_of_functions_is_checked_and_found(save, library, tmp_path, monkeypatch):
+    k = np.random.default_rng(0).standard_normal((40, 40), np.float32)
+    path = save(model_of_a_function_with_a_default(filed(k, "", 0)))
+    assert refusal(path) == f"expected the external data of the model, found no file 'w.bin' in {tmp_path}"
+    (tmp_path / "w.bin").write_bytes(k.tobytes())
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    model = read_model(path, library)
+    assert [entry.bound for entry in model.inputs] == [(1, 40)]
+    copy_unchanged(path, model.proto, tmp_path / "elsewhere" / "out.onnx")
+    assert (tmp_path / "elsewhere" / "w.bin").read_bytes() == k.tobytes()
 
 
 @pytest.mark.parametrize("offset", [None, "3"])

@@ -93,6 +93,8 @@ def _need_no_file(bare: ModelProto, file: Path) -> None:
         fresh = (name for name in (f"shape_{number}" for number in count()) if name not in taken)
         for owner in (bare.graph, *bare.functions):
             _compute_zeros(owner, fresh)
+    for tensor in all_tensors(bare):  # an attribute that a local function hands on is no value that nodes could give
+        read_in(tensor, file)
 
 
 def _compute_zeros(owner: GraphProto | FunctionProto, fresh: Iterator[str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from onnx import AttributeProto, ModelProto, NodeProto
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io.scopes import STANDARD, nested_nodes, nodes_of
+from taso_opt.onnx_io.scopes import STANDARD, function_nodes, nodes_of
 
 OPERATOR, ATTRIBUTE = "Einsum", "equation"
 OPERAND = re.compile(r"[^.]*(\.\.\.)?[^.]*")
@@ -46,7 +46,7 @@ def _names_of_equations(model: ModelProto) -> set[str]:
     references = [
         (attribute.name, attribute.ref_attr_name)
         for function in model.functions
-        for node in nested_nodes(function.node)
+        for node in function_nodes(function)
         for attribute in node.attribute
         if attribute.ref_attr_name
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from taso_opt.errors import InvalidInputError
-from taso_opt.onnx_io.scopes import nested_nodes
+from taso_opt.onnx_io.scopes import function_nodes, nested_nodes
 
 LARGEST_EXPANSION = 1_000_000
 """Nodes; thirty functions that each call the next one twice make a thousand times as many."""
@@ -26,7 +26,7 @@ def check_expansion(model: ModelProto) -> int:
     sizes: dict[Key, int] = {}
     for key in functions:
         _measure(key, functions, sizes)
-    total = _expanded(model.graph.node, sizes)
+    total = _expanded(nested_nodes(model.graph.node), sizes)
     if total > LARGEST_EXPANSION:
         raise InvalidInputError(f"expected functions that expand to at most {LARGEST_EXPANSION} nodes, found more")
     return total
@@ -40,10 +40,10 @@ def _measure(first: Key, functions: dict[Key, FunctionProto], sizes: dict[Key, i
         if key in sizes:
             stack.pop()
             continue
-        called = {call for node in nested_nodes(functions[key].node) if (call := _key(node)) in functions}
+        called = {call for node in function_nodes(functions[key]) if (call := _key(node)) in functions}
         missing = [call for call in called if call not in sizes]
         if not missing:
-            sizes[key] = _expanded(functions[key].node, sizes)
+            sizes[key] = _expanded(function_nodes(functions[key]), sizes)
             open_calls.discard(key)
         elif key in open_calls and any(call in open_calls for call in missing):
             raise InvalidInputError(f"expected functions that do not call themselves, found {key[1]!r}")
@@ -53,7 +53,7 @@ def _measure(first: Key, functions: dict[Key, FunctionProto], sizes: dict[Key, i
 
 
 def _expanded(nodes: Iterable[NodeProto], sizes: dict[Key, int]) -> int:
-    return min(sum(sizes.get(_key(node), 1) for node in nested_nodes(nodes)), LARGEST_EXPANSION + 1)
+    return min(sum(sizes.get(_key(node), 1) for node in nodes), LARGEST_EXPANSION + 1)
 
 
 def _key(node: NodeProto) -> Key:
