@@ -102,3 +102,14 @@ def test_a_size_in_a_body_is_not_that_of_an_input_that_has_its_name(read):
         f"{{ y = If <then_branch = {then}, else_branch = {other}> (c) }}"
     )
     assert model.builder.type(model.graph.outputs[0]) != TensorType("float32", (symbol("N"), 3))
+
+
+@pytest.mark.parametrize("axes", ["<value_ints: ints = @axes>", "<value_ints = [-1]>"])
+def test_a_constant_that_a_caller_gives_does_not_hide_the_types_of_all_else(read, axes):
+    model = read(
+        f"""<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
+        g (float[N, 4] x) => (float[a, b] y, float[N, 1] s) {{ y = Hardmax(x)  s = my.total <axes = [-1]> (y) }}
+        <domain: "my", opset_import: ["" : 17]>
+        total <axes> (x) => (r) {{ a = Constant {axes} ()  r = ReduceSum(x, a) }}"""
+    )
+    assert model.builder.type(model.graph.outputs[0]) == TensorType("float32", (symbol("N"), 4))

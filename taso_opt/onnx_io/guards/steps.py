@@ -39,6 +39,6 @@ def _numbers(model: ModelProto) -> Iterator[tuple[str, Array]]:
         for attribute in node.attribute if node.op_type == "Constant" else ():
             if attribute.HasField("t") and attribute.t.data_type in (TensorProto.INT32, TensorProto.INT64):
                 found.setdefault(node.output[0], []).append(numpy_helper.to_array(attribute.t))
-            elif attribute.name in ("value_int", "value_ints"):
+            elif attribute.name in ("value_int", "value_ints") and not attribute.ref_attr_name:
                 found.setdefault(node.output[0], []).append(np.atleast_1d(helper.get_attribute_value(attribute)))
     yield from ((name, np.concatenate([one.reshape(-1) for one in values])) for name, values in found.items())

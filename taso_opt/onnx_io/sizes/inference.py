@@ -129,8 +129,9 @@ def with_numbers(bare: ModelProto, numbers: Mapping[str, int]) -> ModelProto:
 
 def infer_types(bare: ModelProto) -> dict[str, TensorType]:
     """The type of every value of the main graph whose rank is found; a size that has no name gets a new symbol."""
+    follows_values = has_near_steps(bare)
     try:
-        inferred = shape_inference.infer_shapes(bare, strict_mode=False, data_prop=has_near_steps(bare))
+        inferred = shape_inference.infer_shapes(bare, strict_mode=False, data_prop=follows_values)
     except (shape_inference.InferenceError, checker.ValidationError, ValueError, RuntimeError):
         inferred = bare
     used = {dim.dim_param for value in _values(inferred.graph) for dim in _dims(value.type)}
