@@ -175,6 +175,16 @@ def a_function_that_calls_itself_in_the_default_of_an_attribute(folder: Path) ->
     return model
 
 
+@kind(0, "")
+def a_step_beyond_all_axes_that_a_function_is_given(folder: Path) -> str:
+    numbers = (
+        f"int64[1] big = {{{2**62}}}, int64[1] steps = {{1}}, int64[1] start = {{0}}, int64[1] end = {{{2**63 - 1}}}"
+    )
+    text = _functions("f (x, s, e, a, steps) => (r) { r = Slice(x, s, e, a, steps) }")
+    nodes = "shape = Shape(x)  first = local.f(shape, start, end, start, big)  y = ConstantOfShape(first)"
+    return text.replace("float[2] y)", f"float[n] y) <{numbers}>").replace("y = local.f(x)", nodes)
+
+
 @kind(3, "expected functions of different names, found two of the same")
 def two_functions_of_one_name(folder: Path) -> str:
     return _functions("f (a) => (b) { b = Relu(a) }", "f (a) => (b) { b = Tanh(a) }")

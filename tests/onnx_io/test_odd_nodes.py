@@ -57,6 +57,33 @@ def test_steps_are_near_where_they_are_known_to_be(nodes, near):
     assert has_near_steps(model_of(f"(float[3] x) => (float[n] y) {{ {nodes} }}", **weights)) is near
 
 
+STEPPING = """<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
+g (float[3] x, bool c) => (float[n] y)
+<int64[1] s = {0}, int64[1] e = {3}, int64[1] a = {0}, int64[1] t = {2}> { NODES }
+<domain: "my", opset_import: ["" : 17]>
+cut (x, s, e, a, STEPS) => (r) { OTHERS  r = Slice(x, s, e, a, t) }"""
+BRANCHES = """y = If (c) <then_branch = p () => (q) { t = Constant <value_ints = [1]> ()  q = Slice(x, s, e, a, t) },
+    else_branch = o () => (z) { OTHERS  z = Slice(x, s, e, a, t) }>"""
+MADE = "u = Constant <value_ints = [4294967296]> ()  t = Neg(u)"
+HELD = "t = Constant <value_ints = [1]> ()"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "steps", "others", "near"),
+    [
+        ("y = my.cut(x, s, e, a, t)", "t", "", False),  # the main graph's t is not the function's
+        ("y = my.cut(x, s, e, a, t)", "k", MADE, False),
+        ("y = my.cut(x, s, e, a, t)", "k", HELD, True),
+        ("t2 = Neg(t)  y = Slice(x, s, e, a, t)", "k", HELD, True),
+        (BRANCHES.replace("OTHERS", MADE), "k", HELD, False),
+        (BRANCHES.replace("OTHERS", HELD), "k", HELD, True),
+    ],
+)
+def test_steps_of_one_name_are_near_where_all_that_have_it_are(nodes, steps, others, near):
+    text = STEPPING.replace("NODES", nodes).replace("STEPS", steps).replace("OTHERS", others)
+    assert has_near_steps(parser.parse_model(text)) is near
+
+
 def test_constants_that_compare_numbers_of_another_type_are_folded(library):
     op = library.builder()
     i, j, w = (
