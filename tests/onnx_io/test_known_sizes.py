@@ -220,6 +220,8 @@ def test_zeros_around_an_image_that_are_computed_from_its_size_are_known(tmp_pat
         ("y = Size(x)", (4, 6), 24),
         ("y = Shape(x)", (4, symbol("n")), [4, NO_NUMBER]),
         ("y = Size(x)", (4, symbol("n")), None),
+        ("y = Size(x)", (2**31, 2**31), 2**62),
+        ("y = Size(x)", (2**32, 2**31), None),
         ("y = Shape(x)", (), None),
     ],
 )

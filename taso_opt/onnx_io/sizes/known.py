@@ -47,6 +47,9 @@ LARGEST = float(1 << 24)
 SHAPE_AT = {"ConstantOfShape": 0, "Expand": 1}
 """The operators of which an operand states how large the result is, and which one."""
 
+MOST_COUNTED = 2**63 - 1
+"""The largest number of elements that a model can be told."""
+
 NO_NUMBER = -1
 """Stands in a shape for a size that is no number."""
 
@@ -63,7 +66,8 @@ def asked_size(node: NodeProto, kind: TensorType) -> Array | None:
     if not sizes:  # a type of which nothing is known has no axes either
         return None
     if node.op_type == "Size":
-        return None if NO_NUMBER in sizes else np.array(prod(sizes), np.int64)
+        count = prod(sizes)
+        return None if NO_NUMBER in sizes or count > MOST_COUNTED else np.array(count, np.int64)
     return np.array(chosen_sizes(node, sizes), np.int64)
 
 
