@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,8 +76,15 @@ def _runs(job: Job, original: Path, feed: Feed) -> bool:
 def _decided(job: Job, feed: Feed) -> Iterator[Feed]:
     """The inputs with each value that a condition compares one of them with: random ones hardly ever meet it."""
     for name, value in deciding_values(job.source.proto)[:MOST_DECISIONS]:
-        if name in feed and feed[name].dtype.kind in "bif":
+        if name in feed and _may_be(feed[name].dtype, value):
             yield {**feed, name: np.full_like(feed[name], value)}
+
+
+def _may_be(kind: np.dtype[Any], value: float) -> bool:
+    """Whether a type has a number: what has its name in another body may be of another type."""
+    if kind.kind == "i":
+        return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
+    return kind.kind in "bf"
 
 
 def _elsewhere(job: Job) -> Iterator[Feed]:

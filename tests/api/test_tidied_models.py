@@ -1,5 +1,7 @@
 """Models with control flow are cleaned up before the search; the file of the user stays the original in every way."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -7,6 +9,7 @@ import pytest
 from onnx import parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api.standing_in import _decided
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Tidied, operator_counts, signature
 from taso_opt.runtime import RuntimeProcess
@@ -120,16 +123,32 @@ def test_a_cleaned_model_that_computes_something_else_is_not_used(model, process
     assert record.passes == () and record.result == "unchanged"
 
 
-def test_a_branch_that_random_inputs_never_take_is_compared_too(tmp_path, process, monkeypatch):
+@pytest.mark.parametrize("rate", [16000, 2**63 - 1])
+def test_a_branch_that_random_inputs_never_take_is_compared_too(tmp_path, process, monkeypatch, rate):
     text = """<ir_version: 8, opset_import: ["" : 17]> g (float[a] x, int64 rate) => (float[a] y)
-        { k = Constant <value_int = 16000> ()  c = Equal(rate, k)
+        { k = Constant <value_int = RATE> ()  c = Equal(rate, k)
           y = If (c) <then_branch = p () => (float[a] u) { i = Identity(x)  u = %s(i) },
-                      else_branch = q () => (float[a] v) { j = Identity(x)  v = Neg(j) }> }"""
+                      else_branch = q () => (float[a] v) { j = Identity(x)  v = Neg(j) }> }""".replace(
+        "RATE", str(rate)
+    )
     path = tmp_path / "model.onnx"
     path.write_bytes(parser.parse_model(text % "Relu").SerializeToString())
     found = Tidied(parser.parse_model(text % "Tanh"), False)
     monkeypatch.setattr("taso_opt.api.tidying.tidy", lambda *_: found)
     assert optimize_file(path, OptimizeSettings(budget=1.0, dry_run=True), process=process).passes == ()
+
+
+def test_a_number_that_the_type_of_an_input_lacks_is_not_tried():
+    """The constant that is compared has a name that another body gives to one of another type."""
+    proto = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (int32 k, bool c) => (bool y) {
+        y = If (c) <then_branch = p () => (bool u) { n = Constant <value = int32 {3}> ()  u = Less(k, n) },
+            else_branch = q () => (bool v) { n = Constant <value_int = 2147483648> ()  i = Cast <to = 7> (k)
+                                             v = Less(i, n) }> }"""
+    )
+    feed = {"k": np.array(5, np.int32), "c": np.array(True)}
+    tried = list(_decided(SimpleNamespace(source=SimpleNamespace(proto=proto)), feed))
+    assert [(int(one["k"]), bool(one["c"])) for one in tried] == [(5, False), (5, True)]
 
 
 def test_a_model_without_control_flow_and_another_objective_never_meet_the_pass(model, tmp_path, process, monkeypatch):

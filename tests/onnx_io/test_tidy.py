@@ -243,6 +243,14 @@ def test_values_that_decide_are_found_in_bodies_and_on_both_sides():
     assert sorted(deciding_values(proto)) == [("go", 0.0), ("go", 1.0), ("k", 9.0), ("k", 16000.0)]
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 2**53 + 1])
+def test_whole_numbers_that_decide_are_exact(number):
+    held, attribute = model("y = Less(k, n)", "int64 k"), model("n = Constant()  y = Less(k, n)", "int64 k")
+    held.graph.initializer.append(numpy_helper.from_array(np.array(number), "n"))
+    attribute.graph.node[0].attribute.append(helper.make_attribute("value_int", number))
+    assert deciding_values(held) == deciding_values(attribute) == [("k", number)]
+
+
 def test_an_operator_of_somebodys_own_decides_nothing_whatever_its_name():
     proto = model("y = my.If()  z = my.Equal(k, n)", "int64 k")
     proto.graph.initializer.append(numpy_helper.from_array(np.array(3), "n"))

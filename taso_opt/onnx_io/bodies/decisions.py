@@ -17,7 +17,8 @@ COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEq
 def deciding_values(proto: ModelProto) -> list[tuple[str, float]]:
     """Names of inputs with values at which a condition may turn: what they are compared with, both truths.
 
-    Only direct comparisons with a constant number count, and inputs that are the condition of an If themselves.
+    Only direct comparisons with a constant number count, and inputs that are the condition of an If themselves. Whole
+    numbers are given as such: of the largest, floats hold few.
     """
     inputs = {value.name for value in proto.graph.input}
     numbers = dict(_numbers(proto.graph))
@@ -44,7 +45,7 @@ def _numbers(graph: GraphProto) -> Iterator[tuple[str, float]]:
             if attribute.name == "value":
                 tensors.append((name, attribute.t))
             elif attribute.name in ("value_int", "value_float"):
-                yield name, float(attribute.i if attribute.name == "value_int" else attribute.f)
+                yield name, attribute.i if attribute.name == "value_int" else attribute.f
         for name, tensor in tensors:
             number = _number(tensor)
             if number is not None:
@@ -54,4 +55,5 @@ def _numbers(graph: GraphProto) -> Iterator[tuple[str, float]]:
 def _number(tensor: TensorProto) -> float | None:
     if is_external(tensor) or any(size != 1 for size in tensor.dims) or tensor.data_type not in NUMBERS:
         return None
-    return float(tensor_array(tensor, Path()).reshape(-1)[0])
+    number: float = tensor_array(tensor, Path()).reshape(-1)[0].item()
+    return number
