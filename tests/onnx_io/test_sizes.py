@@ -88,6 +88,12 @@ def test_stale_shapes_of_what_enters_a_loop_are_not_believed(read, state, follow
     assert model.builder.type(shape.args[0]).dtype == "unknown"
 
 
+@pytest.mark.parametrize("head", ["(float[1, 3] x, float[a, b] y)", "(float[a, b] y) <float[1, 3] x>"])
+def test_stale_shapes_of_inputs_are_not_believed_elsewhere(read, head):
+    model = read(f"{HEAD} g (float[N, 3] x) => {head} {{ y = Relu(x) }}")
+    assert {model.builder.type(term).shape for term in model.graph.outputs} == {(symbol("N"), 3)}
+
+
 def test_the_number_of_a_turn_has_the_shape_that_its_body_states(read):
     body = "b (int64[1] i, bool c) => (bool d, int64[1] o) { d = Identity(c)  o = Neg(i) }"
     model = read(f"{HEAD} g (int64 m, bool go) => (int64[n, 1] y) {{ y = Loop <body = {body}> (m, go) }}")

@@ -44,7 +44,8 @@ def symbol_name(name: str) -> str | None:
 def symbolic_skeleton(model: ModelProto, file: Path) -> ModelProto:
     """A skeleton whose inputs have a symbol for every dim that is not a number, and nothing is said of other values.
 
-    What files say of inner values is often stale, so that only the results of custom operators keep it.
+    What files say of inner values is often stale, so that only the results of custom operators keep it. An output that
+    is an input has the type of that.
     """
     bare = skeleton(model, file)
     taken = {dim.dim_param for value in _values(bare.graph) for dim in _dims(value.type)}
@@ -56,6 +57,10 @@ def symbolic_skeleton(model: ModelProto, file: Path) -> ModelProto:
     for value in (*bare.graph.input, *bare.graph.output, *bare.graph.value_info):
         for dim in _dims(value.type):
             _name_dim(dim, fresh)
+    inputs = {value.name: value.type for value in bare.graph.input}
+    for value in bare.graph.output:
+        if value.name in inputs:
+            value.type.CopyFrom(inputs[value.name])
     return bare
 
 
@@ -76,11 +81,12 @@ def _dims(kind: TypeProto) -> list[TensorShapeProto.Dimension]:
 
 
 def _forget(graph: GraphProto, functions: set[str]) -> None:
-    """Remove what the file says of the shapes of values that standard operators compute."""
+    """Remove what the file says of the shapes of values, but for those that operators of others compute."""
+    computed = {name for node in graph.node for name in node.output}
     inferable = {
         name for node in graph.node if node.domain in STANDARD and node.op_type not in functions for name in node.output
     }
-    kept = [value for value in graph.value_info if value.name not in inferable]
+    kept = [value for value in graph.value_info if value.name in computed - inferable]
     del graph.value_info[:]
     graph.value_info.extend(kept)
     for value in graph.output:
