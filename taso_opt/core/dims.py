@@ -155,7 +155,7 @@ def _long_division(dividend: Size, divisor: Size) -> Dim | None:
     leader, scale = divisor.terms[0]
     rest: Dim = dividend
     quotient: Dim = 0
-    for _ in range(MAX_TERMS):
+    for _ in range(MAX_TERMS // len(divisor.terms)):  # the rest may grow by as many terms each time
         if isinstance(rest, int):
             return quotient if rest == 0 else None
         monomial, coefficient = rest.terms[0]

@@ -1,4 +1,4 @@
-"""Whether the forms of a rule for any number of operands (see rewrite/patterns/lift.py) hold for three, on numbers.
+"""Whether the forms of a rule for any number of operands (see rewrite/patterns/lift.py) hold for more, on numbers.
 
 The induction that lifts a rule needs that nothing in it stands for the number of its operands. What a rule says of
 numbers and sizes in attributes, as `pads=(0, 1)` where two elements of size 1 are joined, may be true of two alone.
@@ -37,13 +37,18 @@ from taso_opt.semantics.rounding import far_apart
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
-COUNT, ATTEMPTS = 3, 300
+COUNTS = (3, 4, 5, 7)
+"""Numbers of operands that forms are tried with."""
+
+SMALL, LARGE, ATTEMPTS = 3, 9, 150
+"""The largest sizes that are drawn, first small ones and then some that hold larger windows, each so often."""
+
 DTYPE = "float64"
 
 
 @dataclass(frozen=True)
 class Instance:
-    """Both sides of a form for three operands, one term for each result, over these variables."""
+    """Both sides of a form for some number of operands, one term for each result, over these variables."""
 
     source: Sequence[Term]
     target: Sequence[Term]
@@ -59,9 +64,13 @@ class Instance:
 
 
 def misleads(builder: Builder, rule: Rule) -> bool:
-    """Whether a form of a rule for any number of operands is false of three, at random sizes."""
+    """Whether a form of a rule for any number of operands is false of some number, at random sizes.
+
+    One that fits at no sizes says nothing: as here, matches make nothing of it.
+    """
     generator = np.random.default_rng(0)
-    instances = (instance_of_three(builder, form, generator) for form in lifted_forms(builder, (rule,)))
+    forms = lifted_forms(builder, (rule,))
+    instances = (instance_of(builder, form, count, generator) for form in forms for count in COUNTS)
     return not all(instance.holds(builder, generator) for instance in instances if instance is not None)
 
 
@@ -70,13 +79,13 @@ def lifted_forms(builder: Builder, rules: Sequence[Rule]) -> list[CompiledRule]:
     return [form for form in CompiledRules(RuleSet(tuple(rules)), builder) if form.lifted]
 
 
-def instance_of_three(builder: Builder, form: CompiledRule, generator: np.random.Generator) -> Instance | None:
-    """A form at random sizes; None where none were found at which its operands fit."""
-    for _ in range(ATTEMPTS):
+def instance_of(builder: Builder, form: CompiledRule, count: int, generator: np.random.Generator) -> Instance | None:
+    """A form for so many operands at random sizes; None where none were found at which these fit."""
+    for largest in (size for size in (SMALL, _large(form)) for _ in range(ATTEMPTS)):
         try:
-            binding = _random_binding(form, generator)
+            binding = _random_binding(form, count, largest, generator)
             source, target = (
-                Instantiation(builder, replace(form, target=side), binding, COUNT).targets()
+                Instantiation(builder, replace(form, target=side), binding, count).targets()
                 for side in (form.source, form.target)
             )
         except TypeMismatch:
@@ -85,26 +94,33 @@ def instance_of_three(builder: Builder, form: CompiledRule, generator: np.random
     return None
 
 
-def _random_binding(form: CompiledRule, generator: np.random.Generator) -> dict[str, Any]:
-    """Sizes and variables for three elements; TypeMismatch for sizes that cannot be."""
+def _large(form: CompiledRule) -> int:
+    """A size that windows fit into twice."""
+    parts = [part for side in (form.source, form.target) for part in _parts(side)]
+    numbers = _numbers([part.attributes for part in parts if isinstance(part, Application)])
+    return max(LARGE, *(2 * number for number in numbers), 0)
+
+
+def _random_binding(form: CompiledRule, count: int, largest: int, generator: np.random.Generator) -> dict[str, Any]:
+    """Sizes and variables for so many elements; TypeMismatch for sizes that cannot be."""
     found = [part for side in (form.source, form.target) for part in _parts(side)]
     variables = {part.name: part for part in found if isinstance(part, Variable)}
     attributes = [part.attributes for part in found if isinstance(part, Application)]
-    binding: dict[str, Any] = {"#dtype": DTYPE, "#count": COUNT, "#owed": ()}
+    binding: dict[str, Any] = {"#dtype": DTYPE, "#count": count, "#owed": ()}
     for name in _symbols((*(one.scheme.shape for one in variables.values()), *attributes)):
-        for element in range(COUNT):
-            size = (2, 1)[: generator.integers(3)] if name.startswith("*") else _random_size(name, generator)
+        for element in range(count):
+            size = (2, 1)[: generator.integers(3)] if name.startswith("*") else _random_size(name, largest, generator)
             binding.setdefault(key(name, name in form.private_sizes, element), size)
     for one in variables.values():
-        for element in range(COUNT):
+        for element in range(count):
             kind = TensorType(DTYPE, _shape(one, form, binding, element))
             name = term_key(one.name, one.private, element)
             binding.setdefault(name, Var(name, kind))
     return binding
 
 
-def _random_size(name: str, generator: np.random.Generator) -> int:
-    size = int(generator.integers(1, 4))
+def _random_size(name: str, largest: int, generator: np.random.Generator) -> int:
+    size = int(generator.integers(1, largest + 1))
     return size - 1 if name.startswith("p_") else size
 
 
@@ -120,7 +136,7 @@ def _shape(one: Variable, form: CompiledRule, binding: Binding, element: int) ->
             shape += binding[key(dim.symbol, dim.symbol in form.private_sizes, element)]
         elif wanted is None and isinstance(dim, Size):  # what a split takes apart
             mine = total(Size((term,)) for term in dim.terms if set(term[0]) & form.private_sizes)
-            shape.append(total(value(mine, at) for at in range(COUNT)))
+            shape.append(total(value(mine, at) for at in range(binding["#count"])))
         else:
             shape.append(value(dim, element))
     return tuple(shape)
@@ -135,6 +151,13 @@ def _parts(pattern: Pattern) -> Iterator[Pattern]:
                 yield from _parts(argument)
         case Output(inner) | Part(inner) | Join(inner) | Fold(_, inner):
             yield from _parts(inner)
+
+
+def _numbers(value: object) -> list[int]:
+    """The numbers in attributes."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [number for one in value for number in _numbers(one)]
+    return [value] if isinstance(value, int) else []
 
 
 def _symbols(value: object) -> list[str]:

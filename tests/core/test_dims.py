@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taso_opt.core.dims import Size, bind, divide, open_symbols, parse_dim, symbol
+from taso_opt.core.dims import Size, bind, divide, open_symbols, parse_dim, product, symbol, total
 from taso_opt.core.quotients import parse_size, quotient
 
 NAMES = ("m", "n", "k")
@@ -59,6 +59,15 @@ def test_an_inexact_quotient_is_one_opaque_symbol():
     quotient = divide(symbol("n") + 1, 2)
     assert isinstance(quotient, Size)
     assert quotient.symbol == "floor((n+1)/(2))"
+
+
+def test_a_quotient_of_sizes_with_very_many_terms_is_not_looked_for(monkeypatch):
+    steps, times = [], Size.__mul__
+    monkeypatch.setattr(Size, "__mul__", lambda self, other: steps.append(other) or times(self, other))
+    divisor = total([symbol("a"), *(symbol(f"b{at}") for at in range(40))])
+    quotient = divide(product((symbol("a"),) * 20) + symbol("w"), divisor)
+    assert len(quotient.terms) == 1
+    assert len(steps) < 200
 
 
 def test_terms_that_cancel_leave_a_number():

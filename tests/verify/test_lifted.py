@@ -19,6 +19,16 @@ def test_numbers_and_sizes_in_attributes_may_stand_for_the_number_of_operands(li
     assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
 
 
+POOLED = "AveragePool(Concat(x, y; axis=-1); count_include_pad={}, kernel=({}, 2), pads=(0, 0, 0, 1), strides=(1, {}))"
+
+
+@pytest.mark.parametrize(("height", "stride"), [(1, 2), (5, 2), (1, 3)])
+def test_nor_is_one_that_a_larger_window_hides_or_that_four_operands_refute(library, prover, height, stride):
+    sides = " = ".join(POOLED.format(counted, height, stride) for counted in (0, 1))
+    rule = parse_rule(f"{sides} where x[n, c, h, 1], y[n, c, h, 1]", library.builder())
+    assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
+
+
 def test_nor_does_such_a_form_hold_that_a_rule_is_widened_to(library):
     proved = SimpleNamespace(prove=lambda rule: None)
     assert not holds(library, proved, parse_rule(JOINED.format("n") + "x[*b, n], y[*b, n]", library.builder()))
