@@ -99,3 +99,13 @@ def instance_normalization_scales_and_shifts(op, x: "n c h w", epsilon: "", scal
 @definition()
 def instance_normalization_of_lines(op, x: "n c w", epsilon: ""):
     return op.InstanceNormalization(x, epsilon), op.LayerNormalization(x, epsilon)
+
+
+@definition()
+def scaled_instance_normalization_by_one_factor(op, x: "n c h w", epsilon: "", scale: "c 1 1", shift: "c 1 1"):
+    mean_ = _mean(op, x)
+    centred = op.Sub(x, mean_)
+    deviation = op.Sqrt(op.Add(_mean(op, op.Mul(centred, centred)), epsilon))
+    factor = op.Mul(op.Reciprocal(deviation), scale)
+    affine = op.Add(op.Mul(op.InstanceNormalization(x, epsilon), scale), shift)
+    return affine, op.Add(op.Mul(x, factor), op.Sub(shift, op.Mul(mean_, factor)))

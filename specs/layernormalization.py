@@ -65,22 +65,37 @@ OPERATOR = Operator(
 )
 
 
-def _normalized(op, x, variance, epsilon):
-    return op.Div(op.Sub(x, op.ReduceMean(x, axes=(-1,))), op.Sqrt(op.Add(variance, epsilon)))
+def _mean(op, x, axis=-1):
+    return op.ReduceMean(x, axes=(axis,))
+
+
+def _deviation(op, x, epsilon, axis=-1):
+    centred = op.Sub(x, _mean(op, x, axis))
+    return op.Sqrt(op.Add(_mean(op, op.Mul(centred, centred), axis), epsilon))
+
+
+def _channels(op, x):
+    return 1 - op.type(x).rank
+
+
+def _with_channels_last(op, x, epsilon, *affine):
+    channels = _channels(op, x)
+    rows = op.Transpose(x, perm=(*range(channels + 1, 0), channels))
+    affine = (op.Reshape(each, shape=op.type(x).shape[1:2]) for each in affine)
+    return op.Transpose(op.LayerNormalization(rows, epsilon, *affine), perm=(-1, *range(channels, -1)))
 
 
 @definition()
 def layer_normalization_by_deviations(op, x: "*b n", epsilon: ""):
-    centred = op.Sub(x, op.ReduceMean(x, axes=(-1,)))
-    variance = op.ReduceMean(op.Mul(centred, centred), axes=(-1,))
-    return op.LayerNormalization(x, epsilon), _normalized(op, x, variance, epsilon)
+    return op.LayerNormalization(x, epsilon), op.Div(op.Sub(x, _mean(op, x)), _deviation(op, x, epsilon))
 
 
 @definition()
 def layer_normalization_by_squares(op, x: "*b n", epsilon: ""):
-    mean_ = op.ReduceMean(x, axes=(-1,))
-    variance = op.Sub(op.ReduceMean(op.Mul(x, x), axes=(-1,)), op.Mul(mean_, mean_))
-    return op.LayerNormalization(x, epsilon), _normalized(op, x, variance, epsilon)
+    mean_ = _mean(op, x)
+    variance = op.Sub(_mean(op, op.Mul(x, x)), op.Mul(mean_, mean_))
+    deviation = op.Sqrt(op.Add(variance, epsilon))
+    return op.LayerNormalization(x, epsilon), op.Div(op.Sub(x, mean_), deviation)
 
 
 @definition()
@@ -103,3 +118,35 @@ def affine_layer_normalization_by_deviations(op, x: "*b n", epsilon: "", scale: 
 def affine_layer_normalization_by_squares(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
     (_, plain) = layer_normalization_by_squares(op, x, epsilon)
     return op.LayerNormalization(x, epsilon, scale, shift), op.Add(op.Mul(plain, scale), shift)
+
+
+@definition()
+def layer_normalization_by_one_factor(op, x: "*b n", epsilon: ""):
+    factor = op.Reciprocal(_deviation(op, x, epsilon))
+    return op.LayerNormalization(x, epsilon), op.Sub(op.Mul(x, factor), op.Mul(_mean(op, x), factor))
+
+
+@definition()
+def affine_layer_normalization_by_one_factor(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
+    factor = op.Mul(op.Reciprocal(_deviation(op, x, epsilon)), scale)
+    moved = op.Add(op.Mul(x, factor), op.Sub(shift, op.Mul(_mean(op, x), factor)))
+    return op.LayerNormalization(x, epsilon, scale, shift), moved
+
+
+@definition()
+def affine_layer_normalization_by_a_negative_mean(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
+    factor = op.Mul(op.Reciprocal(_deviation(op, x, epsilon)), scale)
+    moved = op.Add(op.Mul(x, factor), op.Add(op.Mul(op.Neg(_mean(op, x)), factor), shift))
+    return op.LayerNormalization(x, epsilon, scale, shift), moved
+
+
+@definition("x: n c w")
+def layer_normalization_of_channels(op, x: "n c h w", epsilon: ""):
+    centred = op.Sub(x, _mean(op, x, _channels(op, x)))
+    return _with_channels_last(op, x, epsilon), op.Div(centred, _deviation(op, x, epsilon, _channels(op, x)))
+
+
+@definition("x: n c w; scale: c 1; shift: c 1")
+def affine_layer_normalization_of_channels(op, x: "n c h w", epsilon: "", scale: "c 1 1", shift: "c 1 1"):
+    (_, plain) = layer_normalization_of_channels(op, x, epsilon)
+    return _with_channels_last(op, x, epsilon, scale, shift), op.Add(op.Mul(plain, scale), shift)

@@ -16,3 +16,8 @@ def logarithm_of_softmax(op, x: "*b @n", axis):
     above = op.Sub(x, op.ReduceMax(x, axes=(axis,)))
     powers = op.ReduceSum(op.Exp(above), axes=(axis,))
     return op.LogSoftmax(x, axis=axis), op.Sub(above, op.Log(powers))
+
+
+@definition(axis=(-1, -2, -3))
+def above_the_logarithm_of_all(op, x: "*b @n", axis):
+    return op.LogSoftmax(x, axis=axis), op.Sub(x, op.ReduceLogSumExp(x, axes=(axis,)))

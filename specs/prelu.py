@@ -4,12 +4,12 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.spec import definition
 from taso_opt.spec.elementwise import scalar_operator
 from taso_opt.spec.piecewise import by_sign, negated, positive
-from taso_opt.spec.shapes import broadcast
+from taso_opt.spec.shapes import broadcast, is_star
 
 
 def infer(x, slope):
     result = broadcast(x, slope)
-    if x.is_static and result != x:
+    if result != x and not any(map(is_star, (*x.shape, *slope.shape))):
         raise TypeMismatch(f"expected a slope that broadcasts to {x}, found {slope}")
     return result
 

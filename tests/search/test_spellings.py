@@ -12,6 +12,9 @@ from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import SearchLimits
 
 NUMBERS = ["0", "0.1", "0.4", "0.5", "0.6", "0.9", "1", "2", "3", "6", "0.044715", "0.7978846"]
+AFFINE = ("scale", 3), ("shift", 7)
+"""Weights of eight elements, with their last digits."""
+
 SPELLED = {
     "0.6 x + 0.4 |x|": ("m = Abs(x); a = Mul(n0_6, x); b = Mul(m, n0_4); y = Add(a, b)", ["LeakyRelu"]),
     "0.1 x + 0.9 relu(x)": ("m = Relu(x); a = Mul(n0_1, x); b = Mul(m, n0_9); y = Add(a, b)", ["LeakyRelu"]),
@@ -28,11 +31,34 @@ SPELLED = {
     ),
     "min(max(x + 3, 0), 6) / 6": ("a = Add(x, n3); b = Max(a, n0); c = Min(b, n6); y = Div(c, n6)", ["HardSigmoid"]),
     "clip(x / 6 + 0.5)": ("a = Div(x, n6); b = Add(a, n0_5); y = Clip(b, n0, n1)", ["HardSigmoid"]),
+    "x - logsumexp(x)": ("a = ReduceLogSumExp <axes = [-1]> (x); y = Sub(x, a)", ["LogSoftmax"]),
     "gelu by tanh": (
         "c = Mul(x, x); d = Mul(c, x); e = Mul(d, n0_044715); f = Add(x, e); g = Mul(f, n0_7978846);"
         "t = Tanh(g); h = Add(t, n1); i = Mul(x, n0_5); y = Mul(i, h)",
         ["Add", "Mul", "Mul", "Mul", "Mul", "Sigmoid"],
     ),
+}
+
+
+MOMENTS = "m = ReduceMean <axes = [-1]> (x); d = Sub(x, m); q = Mul(d, d); v = ReduceMean <axes = [-1]> (q);"
+FACTOR = f"{MOMENTS} e = Add(v, n0_1); s = Sqrt(e); r = Reciprocal(s);"
+ONE_FACTOR = "f = Mul(r, scale); a = Mul(x, f); k = Mul(m, f); t = Sub(shift, k); y = Add(a, t)"
+NORMALIZED = {
+    "by one factor, as TensorFlow does": f"{FACTOR}{ONE_FACTOR}",
+    "by one factor of the negative mean, as Keras does": (
+        f"{FACTOR} f = Mul(r, scale); a = Mul(x, f); o = Neg(m); k = Mul(o, f); t = Add(k, shift); y = Add(a, t)"
+    ),
+    "by a quotient with the scale": f"{FACTOR}{ONE_FACTOR}".replace("Mul(r, scale)", "Div(scale, s)"),
+    "by one factor and nothing else": f"{FACTOR}a = Mul(x, r); k = Mul(m, r); y = Sub(a, k)",
+    "by deviations": f"{FACTOR}f = Mul(r, scale); a = Mul(d, f); y = Add(a, shift)",
+}
+NORMALIZED_CHANNELS = {
+    "an image": (
+        "2, 8, 3, 5",
+        f"{MOMENTS} e = Add(v, n0_1); s = Sqrt(e); z = Div(d, s); w = Mul(z, scale); y = Add(w, shift)",
+    ),
+    "an image and nothing else": ("2, 8, 3, 5", f"{MOMENTS} e = Add(v, n0_1); s = Sqrt(e); y = Div(d, s)"),
+    "a line": ("2, 8, 5", f"{FACTOR} z = Mul(d, r); w = Mul(z, scale); y = Add(w, shift)"),
 }
 
 
@@ -48,16 +74,37 @@ def rules():
     return usable_rules(None, FpClass.E3)
 
 
-@pytest.mark.parametrize("name", SPELLED)
-def test_a_spelling_ends_in_the_fewest_operators(tmp_path, library, rules, name):
-    body, wanted = SPELLED[name]
-    numbers = ", ".join(f"float n{number.replace('.', '_')} = {{{number}}}" for number in NUMBERS)
-    nodes = body.replace(";", "\n")
-    text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[2, 8] x) => (float[2, 8] y) <{numbers}> {{ {nodes} }}'
-    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
-    model = read_model(tmp_path / "model.onnx", library, {})
+def searched(folder, library, rules, body, shape="2, 8"):
+    """The operators that a search finds for a model of some nodes, whose weights are one element for each channel."""
+    numbers = [f"float n{number.replace('.', '_')} = {{{number}}}" for number in NUMBERS]
+    weight = ", ".join(["8", *("1" for _ in shape.split(", ")[2:])])
+    affine = [
+        f"float[{weight}] {name} = {{{', '.join(f'{at}.{tenth}' for at in range(1, 9))}}}" for name, tenth in AFFINE
+    ]
+    head = f'<ir_version: 8, opset_import: ["" : 17]> g (float[{shape}] x) => (float[{shape}] y)'
+    text = f"{head} <{', '.join(numbers + affine)}> {{ {body.replace(';', chr(10))} }}"
+    onnx.save(onnx.parser.parse_model(text), folder / "model.onnx")
+    model = read_model(folder / "model.onnx", library, {})
     cost = Operators(model.builder)
     rewriter = Rewriter.of_model(model, rules)
     search = BacktrackingSearch(model.builder, rewriter, cost, spellable(model), 1.05, SearchLimits())
     found = search.run(model.graph.outputs).plans[0].outputs
-    assert sorted(unit.operator for unit in cost.units(found)) == wanted
+    return sorted(unit.operator for unit in cost.units(found))
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_a_spelling_ends_in_the_fewest_operators(tmp_path, library, rules, name):
+    body, wanted = SPELLED[name]
+    assert searched(tmp_path, library, rules, body) == wanted
+
+
+@pytest.mark.parametrize("name", NORMALIZED)
+def test_a_normalization_of_rows_is_one_operator(tmp_path, library, rules, name):
+    assert searched(tmp_path, library, rules, NORMALIZED[name]) == ["LayerNormalization"]
+
+
+@pytest.mark.parametrize("name", NORMALIZED_CHANNELS)
+def test_a_normalization_of_channels_is_one_of_rows(tmp_path, library, rules, name):
+    shape, body = NORMALIZED_CHANNELS[name]
+    found = searched(tmp_path, library, rules, body.replace("axes = [-1]", "axes = [1]"), shape)
+    assert found == ["LayerNormalization", "Transpose", "Transpose"]
