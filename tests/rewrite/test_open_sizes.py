@@ -2,6 +2,8 @@
 
 import pytest
 
+from taso_opt.core.dims import symbol
+from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
@@ -84,3 +86,13 @@ def test_a_size_is_at_least_one(columns, fits):
     rule = "Transpose(x; perm=(-1, -2)) = Reshape(x; shape=(2*a+1, m)) where x[m, 2*a+1]"
     term = op.Transpose(Var("x", TensorType("float32", (1, columns))), perm=(-1, -2))
     assert bool(Rewriter(op, RuleSet((parse_rule(rule, op),))).rewrites(term)) is fits
+
+
+@pytest.mark.parametrize(("rows", "slopes", "fits"), [(3, 4, False), (symbol("N"), 4, False), (symbol("N"), 1, True)])
+def test_a_slope_that_would_make_a_tensor_larger_is_none_whatever_size_is_open(rows, slopes, fits):
+    op = load_specs().builder()
+    rule = "Where(Less(x, 0), Mul(x, s), x) = PRelu(x, s) where s[*any_s], x[*any_x]"
+    x, s = Var("x", TensorType("float32", (rows, 1))), Var("s", TensorType("float32", (slopes,)))
+    term = op.Where(op.Less(x, literal(0, "float32")), op.Mul(x, s), x)
+    found = [step.image for step in Rewriter(op, RuleSet((parse_rule(rule, op),))).rewrites(term)]
+    assert found == ([op.PRelu(x, s)] if fits else [])
