@@ -11,7 +11,7 @@ from taso_opt.api.job import Job
 from taso_opt.api.summary import measured_speedup
 from taso_opt.core.processors import cores
 from taso_opt.cost import CostTable
-from taso_opt.errors import RuntimeFailure
+from taso_opt.errors import RuntimeFailure, TasoError
 from taso_opt.report.record import MeasuredSpeedup, Record
 from taso_opt.runtime import CompareLatency, Contestant, compare_latency
 from taso_opt.search.judging.feeds import timing_feeds
@@ -30,9 +30,13 @@ def with_free_threads(job: Job, record: Record, contest: Contest) -> Record:
     """The record of an improved model with its speed-up at the runtime's own number of threads, where there is time.
 
     Only what was measured at one thread on the CPU is, on machines that have more. A warning says where it is slower.
-    Where the contest followed the decision of an earlier one, what was measured then is said, with its time.
+    Where the contest followed the decision of an earlier one, what was measured then is said, with its time. The model
+    is written by now: an interrupt ends this alone.
     """
-    found = _remembered(job, contest)
+    try:
+        found = _remembered(job, contest)
+    except (KeyboardInterrupt, TasoError):
+        return record
     if found is None:
         return record
     told: tuple[str, ...] = ()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from taso_opt.core.dims import Size
 from taso_opt.core.scratch import scratch_folder
-from taso_opt.errors import TasoError
-from taso_opt.onnx_io import Model, read_model, save_atomically, showing
+from taso_opt.errors import TasoError, UsageError
+from taso_opt.onnx_io import Model, ModelInput, read_model, save_atomically, showing
 from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes, run_feeds
 from taso_opt.search.judging.feeds import sample_feeds
 from taso_opt.search.judging.samples import Sample, read_samples
@@ -33,14 +33,23 @@ ASSUMED = "the model leaves sizes open and was measured at {} (--dim or --inputs
 def read_with_samples(path: Path, dims: Mapping[str, int], inputs: Path | None) -> tuple[Model, tuple[Sample, ...]]:
     """A model at the sizes in `dims` and, where these say nothing, at those of the first of the samples in `inputs`.
 
-    Raises as read_model and read_samples do.
+    Raises as read_model and read_samples do, and UsageError where both speak of a size and differ.
     """
     model = read_model(path, load_specs(), dims)
     samples = read_samples(inputs, model.inputs)
     given = _shapes(samples)
     if any(entry.bound != given.get(entry.name, entry.bound) for entry in model.inputs):
         model = read_at_sizes(path, dims, samples)
+        for entry in model.inputs:
+            _require_the_same(entry, given.get(entry.name), dims)
     return model, samples
+
+
+def _require_the_same(entry: ModelInput, given: tuple[int, ...] | None, dims: Mapping[str, int]) -> None:
+    """Refuse samples of other sizes than those that the user names."""
+    for dim, size in zip(entry.shape, given or (), strict=False):
+        if isinstance(dim, str) and dims.get(dim, size) != size:
+            raise UsageError(f"expected {dim} = {dims[dim]} in the samples too, found {size} in input {entry.name!r}")
 
 
 def read_at_sizes(path: Path, dims: Mapping[str, int], samples: Sequence[Sample]) -> Model:

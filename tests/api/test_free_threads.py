@@ -9,6 +9,7 @@ import pytest
 from sample_reports import improved
 from taso_opt.api import OptimizeSettings, free_threads, optimize_file
 from taso_opt.api.contest import Contest
+from taso_opt.errors import InvalidInputError
 from taso_opt.runtime import RunSettings
 
 
@@ -59,6 +60,15 @@ def test_a_run_that_follows_an_earlier_decision_says_what_was_timed_then(model, 
     assert not first.speedup_free_threads.measured_at
     assert replace(then, measured_at="") == first.speedup_free_threads
     assert second.speedup != first.speedup
+
+
+@pytest.mark.parametrize("ended_by", [KeyboardInterrupt(), InvalidInputError("the table is locked")])
+def test_what_ends_this_timing_ends_nothing_else(ended_by, monkeypatch):
+    def end(job, contest):
+        raise ended_by
+
+    monkeypatch.setattr(free_threads, "_remembered", end)
+    assert free_threads.with_free_threads(None, improved(), None) == improved()
 
 
 def test_new_finals_have_a_timing_of_their_own(model, process, asked):

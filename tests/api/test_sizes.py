@@ -14,7 +14,7 @@ from taso_opt.api.sizes import (
     sizes_of,
     with_seen_sizes,
 )
-from taso_opt.errors import InvalidInputError, MismatchError
+from taso_opt.errors import InvalidInputError, MismatchError, UsageError
 from taso_opt.runtime import RunSettings
 from taso_opt.search.judging.feeds import sample_feeds
 
@@ -112,9 +112,11 @@ def test_inputs_that_a_comparison_draws_fit_those_that_are_given(tmp_path):
     assert found.agrees and not any("sizes open" in warning for warning in found.warnings)
 
 
-def test_sizes_that_are_named_come_before_those_of_the_samples(path, tmp_path):
-    model, _ = read_with_samples(path, {"N": 3}, samples(tmp_path, a=5))
-    assert {entry.bound for entry in model.inputs} == {(3, 256)}
+def test_sizes_that_are_named_must_be_those_of_the_samples(path, tmp_path):
+    model, _ = read_with_samples(path, {"N": 5}, samples(tmp_path, a=5))
+    assert {entry.bound for entry in model.inputs} == {(5, 256)}
+    with pytest.raises(UsageError, match="expected N = 3 in the samples too, found 5 in input 'a'"):
+        read_with_samples(path, {"N": 3}, samples(tmp_path, a=5))
 
 
 def test_a_sample_without_elements_says_nothing_of_sizes(path, tmp_path):
