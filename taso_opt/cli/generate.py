@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from taso_opt.core.scratch import scratch_file
+from taso_opt.cli.output import require_writable
+from taso_opt.core.scratch import write_at_once
 from taso_opt.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def command(
     memory = None if max_memory is None else _bytes(max_memory)
     settings = GenerateSettings(_names(operators), max_ops, jobs, seed, _names(pools), memory, resume, cluster, array)
     if output is not None:
-        _check_writable(output)
+        require_writable(output, "--output")
     with stderr_progress() as report:
         clock = Pace(time.monotonic)
         found = generate(load_specs(), settings, lambda stage, done, count: report(clock.line(stage, done, count)))
@@ -83,20 +83,10 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(name.strip() for name in text.split(","))
 
 
-def _check_writable(output: Path) -> None:
-    """Fail before the work rather than after it."""
-    folder = output.parent
-    if output.is_dir() or not folder.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
-        raise InvalidInputError(f"expected a file that can be written for --output, found {output}")
-
-
 def _write(output: Path, text: str) -> None:
     """Replace the file at once, so that nobody reads half of it."""
     try:
-        with scratch_file(output.parent) as (draft, stream):
-            stream.write(text.encode())
-            stream.flush()
-            draft.replace(output)
+        write_at_once(output, text.encode())
     except OSError as error:
         raise InvalidInputError(f"expected a file that can be written for --output, found {output}: {error}") from error
 

@@ -68,7 +68,7 @@ def command(
     """
     from taso_opt.report.files import check_report_paths, json_text, write_report
 
-    check_report_paths(reports, (model, options["output"], options["inputs"]))
+    check_report_paths(reports, (model, options["output"], options["inputs"], options["rules"]))
     with stderr_progress() as progress:
         progress("loading")
         from taso_opt.api import OptimizeSettings, optimize_file
@@ -81,12 +81,12 @@ def command(
         except MismatchError as error:
             _write_evidence(error, reports)
             raise
+    for path in reports:
+        write_report(record, path)
     if as_json:
         click.echo(json_text(record))
     else:
         _print(record)
-    for path in reports:
-        write_report(record, path)
 
 
 def _write_evidence(error: MismatchError, reports: tuple[Path, ...]) -> None:
@@ -104,4 +104,8 @@ def _print(record: Record) -> None:
 
     from taso_opt.report.text import print_report
 
-    print_report(record, Console(highlight=False, soft_wrap=False))
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            raise
+
+    print_report(record, Terminal(highlight=False, soft_wrap=False))

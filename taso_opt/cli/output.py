@@ -1,12 +1,19 @@
-"""Writes lines to stdout: as they are for programs, broken where a reader expects it on a terminal."""
+"""Writes lines to stdout: as they are for programs, broken where a reader expects it on a terminal.
+
+And tells before the work whether a file can be written after it.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
+
+from taso_opt.errors import InvalidInputError
 
 NARROWEST = 40
 """A terminal that says it has fewer columns is taken to have these."""
@@ -19,3 +26,10 @@ def echo_lines(lines: Iterable[str]) -> None:
 
         lines = wrapped(lines, max(NARROWEST, shutil.get_terminal_size().columns))
     click.echo("\n".join(lines))
+
+
+def require_writable(output: Path, option: str) -> None:
+    """Fail before the work rather than after it: InvalidInputError for a place where no file can be written."""
+    folder = output.parent
+    if output.is_dir() or not folder.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
+        raise InvalidInputError(f"expected a file that can be written for {option}, found {output}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from taso_opt.cli.output import echo_lines
+from taso_opt.cli.output import echo_lines, require_writable
 from taso_opt.core.printable import printable
 from taso_opt.core.processors import cores
 from taso_opt.errors import UsageError
@@ -69,10 +69,24 @@ def command(
         raise UsageError("expected a FILE of equations, or --check or --axioms, found none of them")
     if len(files) > 1 and (as_json or output is not None or junit is not None):
         raise UsageError(f"expected one FILE with --json, --junit or --output, found {len(files)}")
+    _require_places(files, output, junit)
     if check:
         return max(_check(file, jobs, as_json, junit) for file in files or (None,))
     codes = {_verify(file, output, given, strict, jobs, as_json, junit) for file in files}
     return REFUTED if REFUTED in codes else max(codes)
+
+
+def _require_places(files: Sequence[Path], output: Path | None, junit: Path | None) -> None:
+    """Refuse, before anything is proved, places where nothing can be written, and those of what is read or written."""
+    from taso_opt.report.files import is_same
+    from taso_opt.spec.rule_file import proofs_path
+
+    rules = [] if output is None else [("--output", output), ("--output", proofs_path(output))]
+    written = rules if junit is None else [*rules, ("--junit", junit)]
+    for at, (option, path) in enumerate(written):
+        require_writable(path, option)
+        if any(is_same(path, other) for other in (*files, *(before for _, before in written[:at]))):
+            raise UsageError(f"expected a file of its own for {option}, found {path}, which is used already")
 
 
 def _check(file: Path | None, jobs: int, as_json: bool, junit: Path | None) -> int:

@@ -57,6 +57,17 @@ def scratch_file(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
         path.unlink(missing_ok=True)
 
 
+def write_at_once(path: Path, data: bytes) -> None:
+    """Replace a file, so that nobody reads half of it; OSError where it cannot be written. A device stays one."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    with scratch_file(path.parent) as (draft, stream):
+        stream.write(data)
+        stream.flush()
+        draft.replace(path)
+
+
 def _lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,7 +21,7 @@ def check_report_paths(paths: Sequence[Path], taken: Sequence[Path | None] = ())
     for at, path in enumerate(paths):
         check_report_path(path)
         for other in (*taken, *paths[:at]):
-            if other is not None and _is_same(path, other):
+            if other is not None and is_same(path, other):
                 raise UsageError(f"expected a report in a file of its own, found {path}, which is used already")
 
 
@@ -45,7 +45,8 @@ def _check_place(path: Path) -> None:
         raise UsageError(f"expected a report file that can be written, found {path}")
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file."""
     return one.resolve() == other.resolve()
 
 

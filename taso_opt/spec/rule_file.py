@@ -12,6 +12,7 @@ from typing import Any
 
 from taso_opt.core.printable import cut_short
 from taso_opt.core.rule import Certificate, FpClass, Rule, RuleSet
+from taso_opt.core.scratch import write_at_once
 from taso_opt.errors import InvalidInputError, RuleError
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import MAX_LENGTH, format_rule, parse_rule
@@ -101,7 +102,7 @@ def write_rules(path: Path, rules: Iterable[Rule]) -> None:
     ordered = sorted(rules, key=lambda rule: (len(rule.source), rule.size, format_rule(rule)))
     text = "".join(f"{_format(rule)}\n" for rule in ordered)
     try:
-        path.write_text(text, encoding="utf-8")
+        write_at_once(path, text.encode())
     except OSError as error:
         raise InvalidInputError(f"expected a rule file that can be written, found {path}: {error.strerror}") from error
 

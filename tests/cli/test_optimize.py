@@ -1,6 +1,9 @@
 """`tasoopt optimize` from the command line: answers, exit codes, and bad input that loses nothing."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +99,18 @@ def test_a_model_without_gain_comes_back_byte_for_byte(tmp_path, capsys):
     assert main(["optimize", str(path), "-o", str(tmp_path / "out.onnx")]) == 0
     assert (tmp_path / "out.onnx").read_bytes() == path.read_bytes()
     assert "unchanged: no rewriting is predicted to be faster by more than 1%" in capsys.readouterr().out
+
+
+def test_a_reader_that_goes_away_takes_no_report_along(tmp_path):
+    path, report = tmp_path / "softmax.onnx", tmp_path / "report.json"
+    onnx.save(nothing_to_gain(), path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "taso_opt", "optimize", path, "--dry-run", "--budget", "2", "--report", report]
+    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (141, "")
+    assert json.loads(report.read_text())["result"] == "dry-run"
 
 
 def test_a_dry_run_writes_nothing(towers_file, tmp_path, capsys):

@@ -8,7 +8,15 @@ import tempfile
 import pytest
 
 from taso_opt.core import scratch
-from taso_opt.core.scratch import FILE_PREFIX, FILE_SUFFIX, FOLDER_PREFIX, LOCK, scratch_file, scratch_folder
+from taso_opt.core.scratch import (
+    FILE_PREFIX,
+    FILE_SUFFIX,
+    FOLDER_PREFIX,
+    LOCK,
+    scratch_file,
+    scratch_folder,
+    write_at_once,
+)
 
 KILLED = """
 import os, signal
@@ -56,6 +64,19 @@ def test_a_file_that_was_moved_away_stays(place):
         os.replace(path, place / "result")
     assert (place / "result").read_bytes() == b"content"
     assert names(place) == ["result"]
+
+
+def test_a_file_is_replaced_at_once_and_a_pipe_stays_one(place):
+    file, pipe = place / "file", place / "pipe"
+    file.write_bytes(b"before")
+    write_at_once(file, b"after")
+    assert file.read_bytes() == b"after"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_at_once(pipe, b"after")
+    assert os.read(reader, 10) == b"after"
+    os.close(reader)
+    assert pipe.is_fifo() and sorted(place.iterdir()) == [file, pipe]
 
 
 def test_an_error_leaves_nothing(place):

@@ -9,6 +9,7 @@ from typing import Any
 
 from taso_opt.core.quotients import QUOTIENT
 from taso_opt.core.rule import Rule
+from taso_opt.core.scratch import write_at_once
 from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import InvalidInputError
@@ -27,7 +28,7 @@ def write_proofs(path: Path, library: SpecLibrary, rules: Sequence[Rule]) -> Non
     """Write the proofs of the library in that file, whose rules these are; InvalidInputError when that fails."""
     try:
         data = path.read_bytes()
-        proofs_path(path).write_bytes(proof_file(library, rules, data))
+        write_at_once(proofs_path(path), proof_file(library, rules, data))
     except OSError as error:
         raise InvalidInputError(f"expected a proof file that can be written, found {path}: {error.strerror}") from error
 
