@@ -101,7 +101,7 @@ def instance_normalization_of_lines(op, x: "n c w", epsilon: ""):
     return op.InstanceNormalization(x, epsilon), op.LayerNormalization(x, epsilon)
 
 
-@definition()
+@definition(respelled=False)
 def scaled_instance_normalization_by_one_factor(op, x: "n c h w", epsilon: "", scale: "c 1 1", shift: "c 1 1"):
     mean_ = _mean(op, x)
     centred = op.Sub(x, mean_)

@@ -120,20 +120,20 @@ def affine_layer_normalization_by_squares(op, x: "*b n", epsilon: "", scale: "n"
     return op.LayerNormalization(x, epsilon, scale, shift), op.Add(op.Mul(plain, scale), shift)
 
 
-@definition()
+@definition(respelled=False)
 def layer_normalization_by_one_factor(op, x: "*b n", epsilon: ""):
     factor = op.Reciprocal(_deviation(op, x, epsilon))
     return op.LayerNormalization(x, epsilon), op.Sub(op.Mul(x, factor), op.Mul(_mean(op, x), factor))
 
 
-@definition()
+@definition(respelled=False)
 def affine_layer_normalization_by_one_factor(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
     factor = op.Mul(op.Reciprocal(_deviation(op, x, epsilon)), scale)
     moved = op.Add(op.Mul(x, factor), op.Sub(shift, op.Mul(_mean(op, x), factor)))
     return op.LayerNormalization(x, epsilon, scale, shift), moved
 
 
-@definition()
+@definition(respelled=False)
 def affine_layer_normalization_by_a_negative_mean(op, x: "*b n", epsilon: "", scale: "n", shift: "n"):
     factor = op.Mul(op.Reciprocal(_deviation(op, x, epsilon)), scale)
     moved = op.Add(op.Mul(x, factor), op.Add(op.Mul(op.Neg(_mean(op, x)), factor), shift))

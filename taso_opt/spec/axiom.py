@@ -77,7 +77,8 @@ def definition(*alternatives: str, respelled: bool = True, **attributes: Sequenc
 
     It is written like an axiom, the operator on the left. `generate` offers it as a candidate rule, `verify` proves
     it from the meanings; no proof rests on it. `respelled` is False where other words would be rules without a use:
-    where models have most of it as weights, which are computed ahead of time, or where all wordings are on the right.
+    where models have most of it as weights, which are computed ahead of time, where all wordings are on the right, or
+    where one converter says it so and no other does: what turns an operator into its words is tried at each of them.
     """
 
     def declare(law: Law) -> Law:

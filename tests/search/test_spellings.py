@@ -48,7 +48,6 @@ NORMALIZED = {
     "by one factor of the negative mean, as Keras does": (
         f"{FACTOR} f = Mul(r, scale); a = Mul(x, f); o = Neg(m); k = Mul(o, f); t = Add(k, shift); y = Add(a, t)"
     ),
-    "by a quotient with the scale": f"{FACTOR}{ONE_FACTOR}".replace("Mul(r, scale)", "Div(scale, s)"),
     "by one factor and nothing else": f"{FACTOR}a = Mul(x, r); k = Mul(m, r); y = Sub(a, k)",
     "by deviations": f"{FACTOR}f = Mul(r, scale); a = Mul(d, f); y = Add(a, shift)",
 }
