@@ -8,7 +8,7 @@ from itertools import islice, product
 import numpy as np
 
 from taso_opt.core.rule import FpClass, Rule
-from taso_opt.core.term import Apply
+from taso_opt.core.term import Apply, Var
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -25,7 +25,10 @@ FAR = (-800.0, 800.0)
 SPECIAL = (0.0, 1.0, -1.0, 2.0, -0.5, *FAR)
 """Where quotients, logarithms and roots have no value, and numbers on both sides of that."""
 
-MOST_COMBINATIONS, DRAWS = 64, 48
+MOST_COMBINATIONS, DRAWS, GENERAL = 64, 48, 8
+
+PRECISION = np.float32
+"""What models compute in: numbers overflow there that are far from it in float64."""
 
 
 def floating_point_class(builder: Builder, rule: Rule) -> FpClass:
@@ -46,7 +49,11 @@ def scalar_class(builder: Builder, rule: Rule) -> FpClass:
 
 
 def definition_class(builder: Builder, rule: Rule) -> FpClass:
-    """The same of any other equation that rests on meanings, where operands are 0: elsewhere rounding may decide it."""
+    """The same of any other equation that rests on meanings, of any numbers and where operands are 0.
+
+    Far out, or where numbers differ in their last digits only, rounding decides it: what a search makes of equations
+    about roots of differences is told by `taso_opt.rewrite.ruleset.directions`.
+    """
     return _class_at(builder, rule, _with_zeros)
 
 
@@ -56,7 +63,9 @@ Draw = Callable[[Instance, np.random.Generator], Iterator[Leaves]]
 def _class_at(builder: Builder, rule: Rule, draw: Draw) -> FpClass:
     for instance, generator in instances(builder, rule, 1):
         for leaves in draw(instance, generator):
-            fitting = conditioned(instance.conditions, leaves)
+            fitting = {
+                leaf: value.astype(PRECISION) for leaf, value in conditioned(instance.conditions, leaves).items()
+            }
             with np.errstate(all="ignore"):
                 values = evaluate_arrays(instance.builder, FloatArrays(), instance.roots, fitting)
             are_numbers = [np.isfinite(value) for value in values]
@@ -75,11 +84,11 @@ def _special(instance: Instance, generator: np.random.Generator) -> Iterator[Lea
 
 
 def _with_zeros(instance: Instance, generator: np.random.Generator) -> Iterator[Leaves]:
-    """Each operand in turn 0 and the others any numbers, then all of them 0."""
-    for zero in (*instance.variables, None):
+    """Any numbers, then each operand in turn 0 and the others any numbers, then all of them 0."""
+    every = set(instance.variables)
+    for zeros in (*[set[Var]()] * GENERAL, *({one} for one in instance.variables), every):
         yield {
-            leaf: generator.standard_normal(leaf.type.static_shape) * (zero not in (leaf, None))
-            for leaf in instance.variables
+            leaf: generator.standard_normal(leaf.type.static_shape) * (leaf not in zeros) for leaf in instance.variables
         }
 
 
