@@ -24,13 +24,12 @@ from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import UsageError
 from taso_opt.onnx_io import ModelProto, load_model, model_in_memory, store_model
 from taso_opt.report.explained import Explanation
-from taso_opt.report.record import Comparison, Record
+from taso_opt.report.record import ARRAYS_IN_MEMORY, MODEL_IN_MEMORY, Comparison, Record
 from taso_opt.runtime import ONNXRUNTIME
 from taso_opt.runtime.inputs import Array
 
 log = logging.getLogger("taso_opt")
 
-IN_MEMORY = "model in memory"
 ModelLike = str | Path | ModelProto
 Samples = str | Path | Mapping[str, Array] | None
 """Inputs for the check: an .npz file, or arrays by the name of the input."""
@@ -80,17 +79,18 @@ def optimize(
     run here, MismatchError when a rewritten model computes something else; nothing is written then.
     """
     settings = OptimizeSettings(
-        rules=None if rules is None else Path(rules), fp_class=_class(fp_class), dims=dict(dims or {}), seed=seed
+        rules=_path("rules", rules), fp_class=_class(fp_class), dims={} if dims is None else dims, seed=seed
     )
     settings = replace(settings, force=force, device=device, runtime=runtime, threads=threads)
-    settings = replace(settings, cuda_options=dict(cuda_options or {}))
+    settings = replace(settings, cuda_options={} if cuda_options is None else cuda_options)
     settings = replace(settings, budget=budget, alpha=alpha, objective=objective, allow_slower=allow_slower)
     settings = replace(settings, memory_limit=memory_limit, max_size_growth=max_size_growth, dry_run=dry_run)
     with _Scratch() as place:
-        target = place.folder / "result.onnx" if output is None else Path(output)
+        target = _path("output", output) or place.folder / "result.onnx"
         settings = replace(settings, output=target, inputs=place.samples(inputs))
         require_sound(settings)
-        return _optimized(place, model, settings, output, progress or _log)
+        result = _optimized(place, model, settings, output, progress or _log)
+    return replace(result, report=_without_scratch(result.report, model, output, inputs))
 
 
 def compare(
@@ -115,8 +115,10 @@ def compare(
     whether they agree.
     """
     with _Scratch() as place:
-        settings = CompareSettings(device, threads, rounds, dict(dims or {}), place.samples(inputs), seed, runtime)
-        settings = replace(settings, cuda_options=dict(cuda_options or {}))
+        settings = CompareSettings(
+            device, threads, rounds, {} if dims is None else dims, place.samples(inputs), seed, runtime
+        )
+        settings = replace(settings, cuda_options={} if cuda_options is None else cuda_options)
         require_sound(settings)
         paths = place.path(first), place.path(second)
         found = compare_files(*paths, settings, progress or _log)
@@ -142,15 +144,17 @@ def explain(
     Raises
     UsageError for a node that the model does not have, and what `optimize` raises for a bad model.
     """
+    if not isinstance(node, str):
+        raise UsageError(f"expected the name of a node or of a value that one gives, found {node!r}")
     with _Scratch() as place:
         settings = OptimizeSettings(
-            rules=None if rules is None else Path(rules),
+            rules=_path("rules", rules),
             device=device,
-            cuda_options=dict(cuda_options or {}),
+            cuda_options={} if cuda_options is None else cuda_options,
             runtime=runtime,
             threads=threads,
             fp_class=_class(fp_class),
-            dims=dict(dims or {}),
+            dims={} if dims is None else dims,
         )
         require_sound(settings)
         found = explain_node(place.path(model), node, settings, progress or _log)
@@ -166,7 +170,7 @@ def _optimized(
     report = optimize_file(path, settings, tell)
     found = path if report.output is None else Path(report.output)
     result = model_in_memory(found) if output is None else load_model(found, whole=True)
-    return Result(result, _without_scratch(report, model, output))
+    return Result(result, report)
 
 
 class _Scratch:
@@ -197,7 +201,9 @@ class _Scratch:
     def samples(self, inputs: Samples) -> Path | None:
         """Where the sample inputs are as a file; None without any."""
         if inputs is None or isinstance(inputs, str | Path):
-            return None if inputs is None else Path(inputs)
+            return _path("inputs", inputs)
+        if not isinstance(inputs, Mapping):
+            raise UsageError(f"expected a path, or arrays by the names of inputs, found {type(inputs).__name__}")
         path = self.folder / "inputs.npz"
         with zipfile.ZipFile(path, "w") as archive:
             for name, array in inputs.items():  # names that numpy.savez has parameters of are names too
@@ -216,6 +222,12 @@ def _plain(name: str, array: object) -> Array:
     return found.astype(np.str_)
 
 
+def _path(what: str, found: str | Path | None) -> Path | None:
+    if not isinstance(found, str | Path | None):
+        raise UsageError(f"expected a path for {what}, found {found!r}")
+    return None if found is None else Path(found)
+
+
 def _class(name: FpClass | str) -> FpClass:
     try:
         return FpClass(name)
@@ -224,14 +236,14 @@ def _class(name: FpClass | str) -> FpClass:
 
 
 def _name(model: ModelLike) -> str:
-    return IN_MEMORY if isinstance(model, ModelProto) else str(model)
+    return MODEL_IN_MEMORY if isinstance(model, ModelProto) else str(model)
 
 
-def _without_scratch(report: Record, model: ModelLike, output: str | Path | None) -> Record:
+def _without_scratch(report: Record, model: ModelLike, output: str | Path | None, inputs: Samples) -> Record:
     """The report without names of temporary files, which are gone."""
     settings = {**report.settings, "output": None if output is None else str(output)}
-    if report.settings["inputs"] is not None and not Path(str(report.settings["inputs"])).exists():
-        settings["inputs"] = "arrays in memory"
+    if isinstance(inputs, Mapping):
+        settings["inputs"] = ARRAYS_IN_MEMORY
     return replace(report, input=_name(model), output=None if output is None else report.output, settings=settings)
 
 

@@ -274,7 +274,8 @@ def _contest(job: Job, draft: Record, plans: Sequence[Plan], costs: Costs) -> Re
     except MismatchError as error:
         if isinstance(error.evidence, FailedCheck):
             failed = _with_plan(job, draft, plans[error.evidence.number], costs)
-            error.evidence = _refuted(job, failed, str(error), error.evidence)
+            candidate = rewritten(job.model, plans[error.evidence.number])
+            error.evidence = _refuted(job, _with_model(job, failed, candidate), str(error), error.evidence)
         raise
     return _not_won(job, draft, plans, contest, costs)
 
@@ -312,13 +313,8 @@ def _improved(job: Job, measured: Record, plan: Plan, contest: Contest, costs: C
     else:
         winner = load_model(written)
         save_copy(written, job.output, original=source.path, source=source.proto, force=force)
-    improved = replace(
-        _with_plan(job, measured, plan, costs),
-        result="improved",
-        output=str(job.output),
-        operators_after=operator_counts(winner),
-        bytes_added=bytes_added(job.source.proto, winner),
-    )
+    made = _with_model(job, _with_plan(job, measured, plan, costs), winner)
+    improved = replace(made, result="improved", output=str(job.output))
     return with_free_threads(job, improved, contest)
 
 
@@ -331,6 +327,12 @@ def _with_plan(job: Job, record: Record, plan: Plan, costs: Costs) -> Record:
     rules = applied_rules(_rules(job, plan), load_specs())
     changed = replace(record, rules=rules, objective=costs.parts(plan), passes=job.passes)
     return _with_evidence(changed, evidence(job.model, costs.latency, plan))
+
+
+def _with_model(job: Job, record: Record, made: ModelProto) -> Record:
+    """The record with what tells a plan's model from the original."""
+    after, more = operator_counts(made), bytes_added(job.source.proto, made)
+    return replace(record, operators_after=after, bytes_added=more)
 
 
 def _with_evidence(record: Record, shown: Evidence) -> Record:

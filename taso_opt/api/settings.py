@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from types import UnionType
+from typing import TypeGuard
 
 from taso_opt.core.rule import FpClass
 from taso_opt.cost import Goal, parse_objective
@@ -29,6 +31,20 @@ BOUNDS = {
     "max_size_growth": (0, math.inf),
 }
 """What numbers may be at least and at most, by the names of settings."""
+
+WHOLE = frozenset({"threads", "seed", "rounds", "memory_limit"})
+KINDS: Mapping[str, tuple[type | UnionType, str]] = {
+    "objective": (str, "text"),
+    "force": (bool, "True or False"),
+    "allow_slower": (bool, "True or False"),
+    "dry_run": (bool, "True or False"),
+    "dims": (Mapping, "sizes by the names of dims"),
+    "cuda_options": (Mapping, "texts by the names of options"),
+    "rules": (Path | None, "a path"),
+    "output": (Path | None, "a path"),
+    "inputs": (Path | None, "a path"),
+}
+"""What other settings are, and how to say so."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +121,31 @@ def require_sound(settings: OptimizeSettings | CompareSettings) -> None:
     for what, names, found in (("device", DEVICES, settings.device), ("runtime", tuple(TITLES), settings.runtime)):
         if found not in names:
             raise UsageError(f"expected a {what} among {', '.join(names)}, found {found!r}")
-    for name, (least, most) in BOUNDS.items():
-        value = getattr(settings, name, None)
-        if value is not None and not (isinstance(value, int | float) and least <= value <= most):
-            limits = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
-            raise UsageError(f"expected {name} {limits}, found {value!r}")
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        if one.name in BOUNDS and not (value is None and one.default is None):
+            _require_within(one.name, value)
+        kind, described = KINDS.get(one.name, (object, ""))
+        if not isinstance(value, kind):
+            raise UsageError(f"expected {described} for {one.name}, found {value!r}")
+    for name, text in settings.cuda_options.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise UsageError(f"expected text for option {name!r} of the provider, found {text!r}")
     several = isinstance(settings, OptimizeSettings)
     for name, sizes in settings.dims.items():
         numbers = list(sizes) if several and isinstance(sizes, Sequence) else [sizes]
-        if not numbers or not all(isinstance(size, int) and size > 0 for size in numbers):
+        if not numbers or not all(_is_number(size, whole=True) and size > 0 for size in numbers):
             raise UsageError(f"expected positive whole numbers for dim {name!r}, found {sizes!r}")
+
+
+def _require_within(name: str, value: object) -> None:
+    (least, most), whole = BOUNDS[name], name in WHOLE
+    if not _is_number(value, whole) or not least <= value <= most:
+        limits = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+        kind = ", a whole number" if whole and not _is_number(value, whole) else ""
+        raise UsageError(f"expected {name} {limits}{kind}, found {value!r}")
+
+
+def _is_number(value: object, whole: bool) -> TypeGuard[float]:
+    """Whether it is a number, to Python; truth is none."""
+    return isinstance(value, int if whole else int | float) and not isinstance(value, bool)

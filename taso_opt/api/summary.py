@@ -18,6 +18,8 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.explain import preconditions, statements
 
+WON_BEFORE = "it won at {}, and the measurement of now alone does not tell"
+
 
 def measured_latency(comparison: LatencyComparison, latency: Latency) -> MeasuredLatency:
     """One model's latency, on the clock that decides and on both."""
@@ -47,18 +49,20 @@ def with_measurement(record: Record, contest: Contest, outputs: Sequence[Checked
     if finals.finalist is None:
         return replace(record, warnings=(*record.warnings, *dropped))
     finalist, latency = finals.finalist, finals.finalist.latency
-    recalled: tuple[str, ...] = ()
-    if contest.recalled is not None and not latency.is_ahead(finalist.contestant):
-        recalled = (f"this rewriting won at {contest.recalled.decided_at}; the measurement of now alone does not tell",)
+    by_time = not any(part.weight for part in record.objective)
+    reason = record.reason
+    if by_time and contest.recalled is not None and not latency.is_ahead(finalist.contestant):
+        reason = WON_BEFORE.format(contest.recalled.decided_at)
     return replace(
         record,
+        reason=reason,
         clock=latency.clock,
         latency_before=measured_latency(latency, latency.original),
         latency_after=measured_latency(latency, finalist.contestant.latency),
         speedup=measured_speedup(latency, finalist.contestant),
         max_abs_error=finalist.agreement.max_abs,
         max_rel_error=finalist.agreement.max_rel,
-        warnings=(*record.warnings, *finalist.agreement.warnings, *dropped, *recalled),
+        warnings=(*record.warnings, *finalist.agreement.warnings, *dropped),
         outputs=output_errors(finalist.agreement, outputs),
     )
 

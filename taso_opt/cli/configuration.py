@@ -66,7 +66,7 @@ def defaults(found: Configuration, commands: Commands) -> dict[str, Any]:
         names = set(option_names(command))
         for key in own:
             _require(key, names, f"an option of {name} in {found.path}")
-        made[name] = _values(command, {**shared, **own}, found.path.parent)
+        made[name] = _values(command, {**shared, **own}, found.path)
     return made
 
 
@@ -122,24 +122,27 @@ def _options(command: click.Command) -> list[click.Option]:
     return [option for option in found if flag_name(option) not in NOT_CONFIGURED]
 
 
-def _values(command: click.Command, table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _values(command: click.Command, table: Mapping[str, Any], path: Path) -> dict[str, Any]:
     if isinstance(command, click.Group):
-        return {name: _values(one, table, folder) for name, one in command.commands.items()}
+        return {name: _values(one, table, path) for name, one in command.commands.items()}
     return {
-        str(option.name): _value(option, table[flag_name(option)], folder)
+        str(option.name): _value(option, table[flag_name(option)], path)
         for option in _options(command)
         if flag_name(option) in table
     }
 
 
-def _value(option: click.Option, value: Any, folder: Path) -> Any:
-    """A value as click expects it: a table as NAME=VALUE, a path taken from the folder of the file."""
+def _value(option: click.Option, value: Any, path: Path) -> Any:
+    """A value of the file at `path` as click expects it: a table as NAME=VALUE, a path taken from the file's folder."""
     if isinstance(value, Mapping):
         value = [f"{name}={part}" for name, part in value.items()]
     if option.multiple and not isinstance(value, list):
         value = [value]
+    several = isinstance(value, list) and option.multiple
+    if not all(isinstance(one, str | int | float) for one in (value if several else [value])):
+        raise UsageError(f"expected text, a number or true or false for {flag_name(option)} in {path}, found {value}")
     if isinstance(option.type, click.Path):
-        return [str(folder / str(one)) for one in value] if isinstance(value, list) else str(folder / str(value))
+        return [str(path.parent / str(one)) for one in value] if several else str(path.parent / str(value))
     return value
 
 

@@ -79,7 +79,7 @@ def command(
         try:
             record = optimize_file(model, settings, progress)
         except MismatchError as error:
-            _write_evidence(error, reports)
+            _tell_evidence(error, reports, as_json)
             raise
     for path in reports:
         write_report(record, path)
@@ -89,14 +89,16 @@ def command(
         _print(record)
 
 
-def _write_evidence(error: MismatchError, reports: tuple[Path, ...]) -> None:
+def _tell_evidence(error: MismatchError, reports: tuple[Path, ...], as_json: bool) -> None:
     """Reports of a failed check: what a reader needs to find the defect."""
-    from taso_opt.report.files import write_report
+    from taso_opt.report.files import json_text, write_report
     from taso_opt.report.record import Record
 
     if isinstance(error.evidence, Record):
         for path in reports:
             write_report(error.evidence, path)
+        if as_json:
+            click.echo(json_text(error.evidence))
 
 
 def _print(record: Record) -> None:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from taso_opt.report.evidence import Place
 from taso_opt.report.layers import Placed, cut, place, shortened
 from taso_opt.report.plots import Heat, heat_map, latency_plot, progress_plot, ratio_plot
-from taso_opt.report.quantities import OBJECTIVES, amount, duration, saving
+from taso_opt.report.quantities import OBJECTIVES, amount, duration, saving, times
 from taso_opt.report.record import AppliedRule, Record
 
 TEMPLATE, SUMMARY = "report.html.j2", "summary.html.j2"
@@ -84,10 +84,12 @@ def render_summary(record: Record) -> str:
 
 def headline(record: Record) -> str:
     """The answer in a few words."""
+    if record.result == "improved" and record.reason:
+        return "kept"
     if record.result == "improved" and record.objective:
         return "better by the objective"
     if record.result == "improved" and record.speedup is not None:
-        return f"{record.speedup.ratio:.2f} times as fast"
+        return f"{times(record.speedup.ratio)} times as fast"
     return HEADLINES.get(record.result, record.result)
 
 

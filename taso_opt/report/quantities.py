@@ -27,6 +27,11 @@ def duration_with_spread(ms: float, spread: float) -> str:
     return f"{duration(ms)} ± {spread:.3f}" if ms >= SHORT_MS else f"{duration(ms)} ± {spread * 1e3:.2f}"
 
 
+def times(ratio: float) -> str:
+    """How many times as fast something is: `1.63`, with a third digit where two would say that nothing changes."""
+    return f"{ratio:.3f}" if f"{ratio:.2f}" == "1.00" else f"{ratio:.2f}"
+
+
 def saving(ms: float) -> str:
     """How much time a change saves, below zero where it costs time: `+0.125 ms`, `-8.12 µs`."""
     if abs(ms) >= SHORT_MS:

@@ -11,6 +11,9 @@ from taso_opt.report.evidence import OperatorCost, OutputError, Place, SearchPoi
 
 SCHEMA_VERSION = 1
 
+MODEL_IN_MEMORY, ARRAYS_IN_MEMORY = "model in memory", "arrays in memory"
+"""What stands in a record for the name of a file that never was one."""
+
 
 @dataclass(frozen=True)
 class MeasuredLatency:
@@ -144,6 +147,11 @@ class Record:
     def shows_candidate(self) -> bool:
         """Whether nothing was written, so that the latency after is that of the best candidate."""
         return self.result == "unchanged" and self.latency_after is not None
+
+    @property
+    def is_of_files(self) -> bool:
+        """Whether a command can do the same again: what a Python program had in memory is nowhere."""
+        return self.input != MODEL_IN_MEMORY and self.settings.get("inputs") != ARRAYS_IN_MEMORY
 
     def document(self) -> dict[str, Any]:
         """The record as one JSON document, which schema.json describes; what is not finite is null there."""

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from taso_opt.core.printable import printable
 from taso_opt.report.lines import equation, hanging
-from taso_opt.report.quantities import OBJECTIVES, amount, duration, duration_with_spread, saving
+from taso_opt.report.quantities import OBJECTIVES, amount, duration, duration_with_spread, saving, times
 from taso_opt.report.record import Comparison, MeasuredLatency, ObjectivePart, Record
 
 MANY_RULES = 12
@@ -60,8 +60,8 @@ def comparison_lines(comparison: Comparison) -> list[str]:
 def _answer(comparison: Comparison) -> str:
     ratio = comparison.speedup.ratio
     faster = {
-        "second": f"the second is faster, {ratio:.2f}x",
-        "first": f"the first is faster, {1 / ratio:.2f}x",
+        "second": f"the second is faster, {times(ratio)}x",
+        "first": f"the first is faster, {times(1 / ratio)}x",
         None: "neither is faster by more than the noise",
     }
     return f"{'same' if comparison.agrees else 'not the same'}; {faster[comparison.faster]}"
@@ -121,15 +121,9 @@ def _places(record: Record) -> Table:
 
 def _verdict(record: Record) -> str:
     if record.result == "improved":
-        assert record.speedup is not None
         early = ", with the best of an interrupted search" if record.search.stopped_by == "interrupt" else ""
-        gained = record.speedup.ratio
         wrote = f": wrote {record.output}" if record.output else ""
-        if record.objective:
-            changes = ", ".join(f"{part.name} {_change(part)}" for part in record.objective if part.weight)
-            return f"better: {changes + ', ' if changes else ''}{gained:.2f}x the speed{wrote}{early}"
-        alone = " without a rule" if record.passes and not record.rules else ""
-        return f"{gained:.2f}x faster{alone}{wrote} in {record.seconds:.0f} s{early}"
+        return f"{_gained(record)}{wrote} in {record.seconds:.0f} s{early}"
     if record.result == "mismatch":
         return f"a check failed, nothing written: {record.reason} ({record.seconds:.0f} s)"
     if record.result == "dry-run":
@@ -140,6 +134,18 @@ def _verdict(record: Record) -> str:
         return f"dry run, nothing written: {record.reason or predicted}"
     where = f"; {record.output} is the input as it was" if record.output else ""
     return f"unchanged: {record.reason}{where} ({record.seconds:.0f} s)"
+
+
+def _gained(record: Record) -> str:
+    assert record.speedup is not None, "what is improved was measured"
+    gained = times(record.speedup.ratio)
+    if record.reason:
+        return f"kept, {gained}x now: {record.reason}"
+    if record.objective:
+        changes = ", ".join(f"{part.name} {_change(part)}" for part in record.objective if part.weight)
+        return f"better: {changes + ', ' if changes else ''}{gained}x the speed"
+    alone = " without a rule" if record.passes and not record.rules else ""
+    return f"{gained}x faster{alone}"
 
 
 def _change(part: ObjectivePart) -> str:

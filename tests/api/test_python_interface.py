@@ -19,6 +19,7 @@ import taso_opt
 from sample_reports import SAMPLES
 from taso_opt.api.settings import usual_budget
 from taso_opt.errors import InvalidInputError, RuleError, UsageError
+from taso_opt.report.page import render_html
 from taso_opt.verify.verdict import Proved, Refuted
 
 HEAVY = ("cupy", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "z3")
@@ -191,6 +192,8 @@ def test_models_are_compared_at_one_size_of_each_dim(chain):
 def test_a_node_is_explained(chain):
     found = taso_opt.explain(chain, "last")
     assert (found.model, found.operator) == ("model in memory", "MatMul")
+    with pytest.raises(UsageError, match="expected the name of a node or of a value that one gives, found None"):
+        taso_opt.explain(chain, None)
     fitting = [one for one in found.considered if one.verdict in ("gains", "loses")]
     assert any(one.text.startswith("MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z))") for one in fitting)
 
@@ -206,6 +209,19 @@ def test_a_node_is_explained(chain):
         ({"budget": "5"}, "expected budget of at least 0.1, found '5'"),
         ({"alpha": 0.5}, "expected alpha from 1.0 to 10.0, found 0.5"),
         ({"alpha": 11.0}, "expected alpha from 1.0 to 10.0, found 11.0"),
+        ({"threads": 1.5}, "expected threads from 0 to 1024, a whole number, found 1.5"),
+        ({"threads": True}, "expected threads from 0 to 1024, a whole number, found True"),
+        ({"threads": None}, "expected threads from 0 to 1024, a whole number, found None"),
+        ({"seed": 0.5}, "expected seed of at least 0, a whole number, found 0.5"),
+        ({"memory_limit": 1e9}, "expected memory_limit of at least 1, a whole number, found 1000000000.0"),
+        ({"objective": None}, "expected text for objective, found None"),
+        ({"force": "no"}, "expected True or False for force, found 'no'"),
+        ({"rules": 5}, "expected a path for rules, found 5"),
+        ({"output": 5}, "expected a path for output, found 5"),
+        ({"inputs": [np.zeros(3)]}, "expected a path, or arrays by the names of inputs, found list"),
+        ({"cuda_options": {"use_tf32": 0}}, "expected text for option 'use_tf32' of the provider, found 0"),
+        ({"dims": [8]}, "expected sizes by the names of dims for dims, found [8]"),
+        ({"dims": {"n": True}}, "expected positive whole numbers for dim 'n', found True"),
         ({"dims": {"n": []}}, "expected positive whole numbers for dim 'n', found []"),
         ({"dims": {"n": 2.5}}, "expected positive whole numbers for dim 'n', found 2.5"),
         ({"fp_class": "E9"}, "expected an fp_class among E0, E1, E2, E3, E4, found 'E9'"),
@@ -217,6 +233,20 @@ def test_wrong_options_are_refused_in_one_sentence(options, wording, chain):
     with pytest.raises(UsageError) as caught:
         taso_opt.optimize(chain, **options)
     assert str(caught.value).startswith(wording)
+
+
+@pytest.mark.parametrize("options", [{"rounds": 3.5}, {"dims": {"n": [4]}}, {"threads": "2"}])
+def test_wrong_options_of_a_comparison_are_refused(options, chain):
+    with pytest.raises(UsageError, match=f"{next(iter(options)).rstrip('s')}.*found"):
+        taso_opt.compare(chain, chain, **options)
+
+
+def test_a_report_of_arrays_in_memory_says_so_and_gives_no_command(chain):
+    rows = np.random.default_rng(1).normal(size=(64, 512)).astype(np.float32)
+    report = taso_opt.optimize(chain, inputs={"x": rows}, budget=2, dry_run=True).report
+    assert (report.input, report.settings["inputs"]) == ("model in memory", "arrays in memory")
+    assert "tasoopt optimize" not in render_html(report) and "called from Python" in render_html(report)
+    assert "tasoopt-scratch" not in render_html(report)
 
 
 def test_what_is_no_model_is_refused(chain):

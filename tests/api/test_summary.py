@@ -1,15 +1,21 @@
 """What a report says of each output, also where outputs are sequences, which are compared as any number of tensors."""
 
+import io
+from dataclasses import replace
 from types import SimpleNamespace
 
 import onnx
 import pytest
 from onnx import helper
+from rich.console import Console
 
 from sample_reports import improved
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.contest import CheckedOutput
 from taso_opt.api.summary import output_errors, with_measurement
+from taso_opt.report.page import headline
+from taso_opt.report.record import ObjectivePart
+from taso_opt.report.text import print_report
 from taso_opt.runtime import Contestant, Latency, LatencyComparison, Ratio, Timing
 from taso_opt.runtime.accuracy import OutputComparison, OutputDifference
 from taso_opt.search.judging.agreement import Agreement
@@ -63,9 +69,15 @@ def test_a_decision_that_is_recalled_is_told_where_what_is_measured_now_does_not
         finalist=SimpleNamespace(latency=latency, contestant=winner, agreement=Agreement((), ())),
     )
     contest = SimpleNamespace(finals=finals, recalled=SimpleNamespace(decided_at="yesterday"))
-    told = with_measurement(improved(), contest, []).warnings[len(improved().warnings) :]
-    assert bool(told) is not is_ahead
-    assert all("won at yesterday" in one for one in told)
+    told = with_measurement(improved(), contest, [])
+    assert told.reason == ("" if is_ahead else "it won at yesterday, and the measurement of now alone does not tell")
+    lines = io.StringIO()
+    print_report(told, Console(file=lines, width=200))
+    assert ("1.10x faster: wrote" in lines.getvalue()) is is_ahead
+    assert ("kept, 1.10x now: it won at yesterday" in lines.getvalue()) is not is_ahead
+    assert headline(told) == ("1.10 times as fast" if is_ahead else "kept")
+    by_objective = replace(improved(), objective=(ObjectivePart("launches", 1.0, 3, 2),))
+    assert with_measurement(by_objective, contest, []).reason == ""
 
 
 def test_a_model_that_gives_a_sequence_is_optimized_and_reported(stackable, tmp_path, process, first_wins):

@@ -158,12 +158,15 @@ def test_a_false_rule_is_caught_reported_and_nothing_is_written(towers_file, tmp
     rule = {"id": "f", "rule": "Relu(x) = x where x[*b]", "fp_class": "E0", "axioms": [], "engine": "", "specs": ""}
     (tmp_path / "false.jsonl").write_text(json.dumps(rule) + "\n")
     arguments = ["--rules", str(tmp_path / "false.jsonl"), "--report", str(tmp_path / "report.json")]
-    assert main(["optimize", str(towers_file), *arguments]) == 1
+    assert main(["optimize", str(towers_file), *arguments, "--json"]) == 1
     captured = capsys.readouterr()
     assert captured.err.startswith("tasoopt: error: candidate 1 does not compute what the model computes")
     assert captured.err.count("\n") == 1
     assert not (tmp_path / "towers.opt.onnx").exists()
     record = json.loads((tmp_path / "report.json").read_text())
+    assert json.loads(captured.out) == record
+    before, after = record["operators_before"], record["operators_after"]
+    assert after.get("Relu", 0) < before["Relu"]
     assert (record["result"], record["output"]) == ("mismatch", None)
     assert [(output["name"], output["agrees"]) for output in record["outputs"]] == [("y", False)]
     assert record["rules"][0]["id"] == "f" and record["places"]

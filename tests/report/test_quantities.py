@@ -2,12 +2,17 @@
 
 import pytest
 
-from taso_opt.report.quantities import duration, duration_with_spread, saving
+from taso_opt.report.quantities import duration, duration_with_spread, saving, times
 
 
 @pytest.mark.parametrize(("ms", "text"), [(2.4471, "2.447 ms"), (0.1, "0.100 ms"), (0.00812, "8.12 µs"), (0.0, "0")])
 def test_short_times_are_told_in_microseconds(ms, text):
     assert duration(ms) == text
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.634, "1.63"), (1.004, "1.004"), (0.998, "0.998"), (0.97, "0.97")])
+def test_a_ratio_is_never_told_as_if_nothing_had_changed(ratio, text):
+    assert times(ratio) == text
 
 
 def test_a_spread_is_in_the_unit_of_its_time():
