@@ -31,6 +31,12 @@ class RuntimeFailure(TasoError):
     exit_code = 4
 
 
+class LostProcessError(TasoError):
+    """A process that worked for a command was ended from outside, by a system short of memory say."""
+
+    exit_code = 4
+
+
 class UncheckableError(RuntimeFailure):
     """The user's own model does not run on the inputs of the check, so that nothing can be compared with it."""
 

@@ -4,18 +4,20 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from taso_opt.core.quotients import parse_size
 from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.generate import GenerateSettings, generate
-from taso_opt.generate.engines.checkpoint import FILE
+from taso_opt.generate.engines.checkpoint import FILE, Checkpoint, open_checkpoint
 from taso_opt.generate.enumeration.families import POOLS
 from taso_opt.generate.pipeline import jobs_of, memory_share
 from taso_opt.spec.text import format_rule
 
 GIB = 1 << 30
+FULL = Path("/dev/full")
 
 
 class Interrupted(Exception):
@@ -109,10 +111,17 @@ def content(tmp_path):
     return (tmp_path / FILE).read_text(encoding="utf-8").splitlines()
 
 
+STATS = (
+    '["enumerate", 0, {"stats": {"family": "f", "pool": "p", "levels": [], "claims": %s, "dropped": %s, "kept": 0}, '
+    '"found": []}]'
+)
+
+
 @pytest.mark.parametrize("line", [
     "not JSON", "[1, 2]", '["enumerate", "x", {}]', '["enumerate", 0, {}]', '["enumerate", 0, 7]',
     '["enumerate", 0, {"stats": {}, "found": []}]', '["enumerate", 0, {"stats": [], "found": [["", [], "x = "]]}]',
     '["generalise", 0, [["nonsense"], 0]]',
+    STATS % ('"many"', "{}"), STATS % ("0", "7"),
 ])  # fmt: skip
 def test_what_the_tool_did_not_write_is_refused_in_one_line(made, tmp_path, line):
     with pytest.raises(Interrupted):
@@ -129,6 +138,22 @@ def test_a_file_with_another_head_is_refused(made, tmp_path, damage):
     (tmp_path / FILE).write_bytes(damage)
     with pytest.raises(InvalidInputError):
         made(resume=tmp_path)
+
+
+def test_two_runs_in_one_folder_are_kept_apart(made, tmp_path):
+    with open_checkpoint(tmp_path, {"task": "of the first"}).file:
+        left = content(tmp_path)
+        with pytest.raises(InvalidInputError, match="expected a folder of no other run for --resume"):
+            made(resume=tmp_path)
+        assert content(tmp_path) == left
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_sentence():
+    checkpoint = Checkpoint(FULL.open("w", encoding="utf-8"))
+    with pytest.raises(InvalidInputError, match="expected a folder that can be written for --resume, found /dev: "):
+        checkpoint.save("enumerate", 0, {})
+    checkpoint.close()
 
 
 def test_a_folder_that_cannot_be_made_is_refused(made, tmp_path):

@@ -1,12 +1,14 @@
 """The whole of a generation: the same for any number of processes, counted, and refusing what it cannot do."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from taso_opt.errors import UsageError
+from taso_opt.errors import LostProcessError, UsageError
 from taso_opt.generate import GenerateSettings, generate
 from taso_opt.generate.engines.workers import processes
 from taso_opt.generate.enumeration.enumerate import enumerate_terms, prefix_masks
@@ -68,6 +70,15 @@ def test_work_is_done_in_order_in_this_process_or_in_others():
         with processes(count) as engine:
             assert sorted(engine.each(abs, [-3, 2, -1])) == [(0, 3), (1, 2), (2, 1)]
             assert list(engine.spread(pow, 2, [3, 0, 5])) == [8, 1, 32]
+
+
+def end_by_signal(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_ended_from_outside_is_told_as_one():
+    with pytest.raises(LostProcessError, match="fewer --jobs need less"), processes(2) as engine:
+        list(engine.each(end_by_signal, [1, 2, 3]))
 
 
 KILLED = """

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -28,17 +30,24 @@ class Checkpoint:
         return ((place, found) for (name, place), found in sorted(self.pieces.items()) if name == stage)
 
     def save(self, stage: str, place: int, found: Any) -> None:
-        """Note what a piece gave; it is on the disk when this returns."""
-        if self.file is not None:
-            json.dump([stage, place, found], self.file, separators=(",", ":"))
-            self.file.write("\n")
+        """Note what a piece gave; it is on the disk when this returns. Raises InvalidInputError where it is not."""
+        if self.file is None:
+            return
+        line = json.dumps([stage, place, found], separators=(",", ":"))
+        try:
+            self.file.write(f"{line}\n")
             self.file.flush()
             os.fsync(self.file.fileno())
+        except OSError as error:
+            raise InvalidInputError(
+                f"expected a folder that can be written for --resume, found {Path(self.file.name).parent}: {error}"
+            ) from error
 
     def close(self) -> None:
-        """Nothing more is saved."""
+        """Nothing more is saved; what could not be written was told by `save`."""
         if self.file is not None:
-            self.file.close()
+            with suppress(OSError):
+                self.file.close()
 
 
 def open_checkpoint(folder: Path | None, task: Mapping[str, Any]) -> Checkpoint:
@@ -52,17 +61,31 @@ def open_checkpoint(folder: Path | None, task: Mapping[str, Any]) -> Checkpoint:
     path, head = folder / FILE, f"{json.dumps(task, sort_keys=True)}\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        fresh = not path.exists() or _is_cut_off(path, head)
-        pieces = {} if fresh else _read(path, task)
-        file = path.open("a" if not fresh else "w", encoding="utf-8")
-        if fresh:
-            file.write(head)
-            file.flush()
+        with ExitStack() as opened:
+            file = opened.enter_context(path.open("a", encoding="utf-8"))
+            _lock(file, folder)
+            fresh = _is_cut_off(path, head)
+            pieces = {} if fresh else _read(path, task)
+            if fresh:
+                file.truncate(0)
+                file.write(head)
+                file.flush()
+            opened.pop_all()
     except OSError as error:
         raise InvalidInputError(
             f"expected a folder that can be written for --resume, found {folder}: {error}"
         ) from error
     return Checkpoint(file, pieces)
+
+
+def _lock(file: TextIO, folder: Path) -> None:
+    """Keep other runs away from a folder for as long as the file is open; the lines of two would be mixed."""
+    with suppress(OSError):  # some file systems know no locks
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            message = f"expected a folder of no other run for --resume, found one at work in {folder}"
+            raise InvalidInputError(message) from error
 
 
 def _is_cut_off(path: Path, head: str) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +17,7 @@ from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 from taso_opt.core.scratch import scratch_folder
+from taso_opt.errors import LostProcessError
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -101,13 +104,22 @@ def processes(count: int) -> Iterator[Engine]:
     with scratch_folder() as folder, ProcessPoolExecutor(count, context, _end_with_parent) as executor:
         try:
             yield Processes(executor, folder)
+        except BrokenProcessPool as error:
+            raise LostProcessError(
+                f"expected {count} processes to go on working, found one ended from outside, as a system does that is "
+                "short of memory: fewer --jobs need less, and --resume goes on from what is done"
+            ) from error
         except BaseException:
             executor.shutdown(cancel_futures=True)
             raise
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is gone, killed say: nobody would ever give it work again."""
+    """End this process when the one that started it is gone, killed say: nobody would ever give it work again.
+
+    An interruption from the keyboard reaches all processes; the one that started this one tells the user.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     Thread(target=_wait_for_parent, daemon=True).start()
 
 

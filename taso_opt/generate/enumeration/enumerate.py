@@ -23,7 +23,7 @@ from taso_opt.spec.operator import Operator
 RANGE_ROWS = 1 << 20
 """How many operand tuples of a level one piece of work has."""
 
-Spread = Callable[[Level, Sequence[Range]], Iterable[Sequence[Batch]]]
+Spread = Callable[[Level, Sequence[Range]], Iterable[Iterable[Batch]]]
 """Evaluates ranges of a level, here or elsewhere, and returns the batches of each, in order."""
 
 
@@ -39,7 +39,7 @@ class Effort:
     level is evaluated again for each part of its keys, so many that a part has about `part_rows` tuples.
     """
 
-    spread: Spread = lambda level, pieces: (list(evaluate(level, piece)) for piece in pieces)
+    spread: Spread = lambda level, pieces: (evaluate(level, piece) for piece in pieces)
     most_rows: int | None = None
     part_rows: int = 1 << 26
     array: str = NUMPY

@@ -99,9 +99,11 @@ def unpacked(values: Any, builder: Builder) -> Explored:
     """What `packed` was given; raises the errors of the form of data, and RuleError, on anything else."""
     stats = dict(values["stats"])
     levels = tuple((int(terms), int(classes)) for terms, classes in stats.pop("levels"))
-    stats["dropped"] = Counter({str(reason): int(count) for reason, count in stats["dropped"].items()})
+    dropped = Counter({str(reason): int(count) for reason, count in stats.pop("dropped").items()})
+    claims, kept = (int(stats.pop(name)) for name in ("claims", "kept"))
     found = (
-        Sketched(str(shape), tuple(leaves), parse_rule(text, builder, parse_size))
+        Sketched(str(shape), tuple(map(int, leaves)), parse_rule(text, builder, parse_size))
         for shape, leaves, text in values["found"]
     )
-    return Explored(PoolStats(levels=levels, **stats), tuple(found))
+    family, pool = (str(stats.pop(name)) for name in ("family", "pool"))
+    return Explored(PoolStats(family, pool, levels, claims, dropped, kept), tuple(found))

@@ -13,7 +13,7 @@ from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
-VARIABLES = "xyzwvutrqp"
+VARIABLES = "xyzwvutrqponmlkjih"
 MATRIX_SIZES = ("m", "k", "n", "p", "q", "l", "j", "i", "h", "c", "d", "e", "f", "a", "o", "u", "v", "t")
 IMAGE_SIZES = ("n", "c", "h", "w", "m", "i", "j", "d", "q", "p", "l", "k", "e", "f", "a", "o", "u", "v", "t")
 STARS = ("*b", "*s", "*r", "*q")

@@ -18,6 +18,9 @@ from taso_opt.semantics.rounding import far_apart
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
+SPREAD = 4.0
+"""How far off the numbers of every other instance lie together: the pieces of activations are at -3, 0, 3 and 6."""
+
 WINDOW_RANGES = {"strides": (1, 3), "pads": (0, 2), "dilations": (1, 2), "kernel": (1, 3), "group": (1, 3)}
 
 
@@ -43,7 +46,11 @@ def holds_in_floats(rule: Rule, builder: Builder, seed: int, count: int) -> bool
     generator = np.random.default_rng([seed, 4])
     outputs, done = len(rule.source), 0
     for roots, variables in _instances(rule, builder, generator, count):
-        leaves: dict[Term, Array] = {variable: generator.standard_normal(_shape(variable)) for variable in variables}
+        centres = generator.standard_normal(len(variables)) * (SPREAD if done % 2 else 0.0)
+        leaves: dict[Term, Array] = {
+            variable: generator.standard_normal(_shape(variable)) + centre
+            for variable, centre in zip(variables, centres, strict=True)
+        }
         values = conditioned(rule.conditions, leaves)
         with np.errstate(all="ignore"):  # a window of MaxPool in the padding alone gives an infinity
             results = evaluate_arrays(builder, FloatArrays(), roots, values)

@@ -1,6 +1,6 @@
 """Discovers equations between scalar functions that hold where a constant lies within bounds, and not elsewhere.
 
-Terms are enumerated as in `scalars`, at points where the constant lies within bounds and at points where it need not.
+Terms are enumerated as in `functions`, at points where the constant lies within bounds and at points where it need not.
 Terms that agree on the first alone make an equation with a condition, which is then stated as weakly as the points
 allow. What is found holds at a few points; the verifier decides.
 """

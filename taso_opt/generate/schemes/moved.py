@@ -47,7 +47,7 @@ def _gives_numbers(rule: Rule, builder: Builder) -> bool:
 
 
 def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:
-    if operator.is_enumerated or not operator.arithmetic:
+    if (operator.is_enumerated and not operator.defined) or not operator.arithmetic:
         return
     for cut in cuts(operator):
         yield from _joined(builder, operator, cut)

@@ -8,6 +8,7 @@ which both sides agree in floats.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
 from taso_opt.spec.text import format_rule
 
-POOLING = "MaxPool"
 CONSTANT = "s"
 WINDOWS: Mapping[str, Attribute] = {
     **{
@@ -38,17 +38,24 @@ WINDOWS: Mapping[str, Attribute] = {
 CONSTANTS = ("", "c 1 1")
 """One number for all elements, or one for each channel."""
 
+GREATEST: Mapping[str, tuple[tuple[str, Mapping[str, Attribute]], ...]] = {
+    "GlobalMaxPool": (("n c h w", {}),),
+    "MaxPool": (("n c h w", WINDOWS),),
+    "ReduceMax": (("*b m", {"axes": (-1,)}), ("*b m k", {"axes": (-2,)}), ("*b m k", {"axes": (-2, -1)})),
+}
+"""What takes the greatest of several elements, and of which operands it is tried."""
+
 INSTANCES = 24
 POINTS = 64
 
 
 def discover_pooled(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which a pooling meets one of the named operators, in the order of their text form."""
-    if POOLING not in operators:
-        return ()
     builder = library.builder()
+    greatest = [name for name in GREATEST if name in operators]
     maps = [library.operators[name] for name in sorted(operators) if library.operators[name].elementwise]
-    rules = (rule for operator in maps if _is_defined(operator) for rule in _candidates(builder, operator))
+    defined = [operator for operator in maps if _is_defined(operator)] if greatest else []
+    rules = (rule for name in greatest for operator in defined for rule in _candidates(builder, name, operator))
     found = {format_rule(rule): rule for rule in _holding(rules, builder, seed)}
     return tuple(found[text] for text in sorted(found))
 
@@ -60,21 +67,21 @@ def _is_defined(operator: Operator) -> bool:
     return all(bool(np.isfinite(image).all()) for image in images)
 
 
-def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:
-    """The operator on both sides of a pooling, for every choice of its parameters and of a constant beside the data."""
-    x = Var("x", parse_scheme("n c h w"))
+def _candidates(builder: Builder, greatest: str, operator: Operator) -> Iterator[Rule]:
+    """The operator on both sides of what takes the greatest, for every choice of its parameters and of a constant."""
     constants = [()] if operator.arity == 1 else [(Var(CONSTANT, parse_scheme(scheme)),) for scheme in CONSTANTS]
-    for choice in operations(operator):
-        for others in constants:
-            pooled = builder.apply(POOLING, (x,), WINDOWS)
-            try:
-                image = builder.apply(operator.name, (x, *others), choice.attributes)
-                source = builder.apply(POOLING, (image,), WINDOWS)
-                target = builder.apply(operator.name, (pooled, *others), choice.attributes)
-            except TypeMismatch:
-                continue
-            if builder.type(image) == x.type:
-                yield Rule((source,), (target,))
+    for (scheme, attributes), choice, others in product(GREATEST[greatest], operations(operator), constants):
+        x = Var("x", parse_scheme(scheme))
+        try:
+            image = builder.apply(operator.name, (x, *others), choice.attributes)
+            source = builder.apply(greatest, (image,), attributes)
+            lone = builder.apply(greatest, (x,), attributes)
+            target = builder.apply(operator.name, (lone, *others), choice.attributes)
+            fits = builder.type(image) == x.type and builder.type(source) == builder.type(target)
+        except TypeMismatch:
+            continue
+        if fits:
+            yield Rule((source,), (target,))
 
 
 def _holding(rules: Iterator[Rule], builder: Builder, seed: int) -> Iterator[Rule]:
