@@ -92,13 +92,11 @@ def generate(
         # 2. Bring together the same equation from different shards and give it its most general types.
         groups = _grouped(sketched for one in explored for sketched in one.found)
         general = _generalised(shipped, settings.seed, groups, engine, done, partial(progress, "generalise"))
-    # 3. Keep each equation once, in its most general form.
+    # 3. What residues do not reach.
     forms = [form for chunk in general for form in chunk.forms]
-    candidates = most_general(forms, library.builder())
-    # 4. What residues do not reach.
     scalars, definitions, passing = _beyond_residues(library, settings)
-    found = {format_rule(rule): rule for rule in (*candidates, *scalars, *definitions, *passing)}
-    candidates = tuple(found[text] for text in sorted(found, key=lambda text: (found[text].size, text)))
+    # 4. Keep each equation once, in its most general form.
+    candidates = most_general((*forms, *scalars, *definitions, *passing), library.builder())
     refuted = sum(chunk.refuted for chunk in general)
     levels = _summed([one.stats for one in explored])
     counts = map(len, (forms, scalars, definitions, passing, candidates))

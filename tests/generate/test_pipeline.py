@@ -14,6 +14,7 @@ from taso_opt.generate.engines.workers import processes
 from taso_opt.generate.enumeration.enumerate import enumerate_terms, prefix_masks
 from taso_opt.generate.enumeration.families import POOLS
 from taso_opt.generate.enumeration.moves import is_broadcasting, is_map, shards
+from taso_opt.generate.equations.subsume import most_general
 from taso_opt.spec.text import format_rule
 
 SMALL = GenerateSettings(operators=("Add", "Relu", "Concat"), max_ops=2, jobs=1)
@@ -55,6 +56,14 @@ def test_the_counts_of_a_pool_add_up(library):
     assert stats.levels[0] == (20, 20)  # ten pairs of four variables for each of two operators
     assert stats.dropped["implied"] > 0
     assert stats.kept > 0
+
+
+def test_no_candidate_is_an_instance_of_one_of_another_stage(library):
+    words = ("Add", "Div", "LayerNormalization", "Mul", "Pow", "ReduceMean", "Sqrt", "Sub")
+    found = generate(library, GenerateSettings(words, 1, 1), pools=pools("rows"))
+    assert found.stats.candidates == len(found.candidates) > 100
+    assert found.stats.candidates < found.stats.scalars + found.stats.definitions + found.stats.passing
+    assert most_general(found.candidates, library.builder()) == found.candidates
 
 
 def test_progress_is_told_stage_by_stage(library):
