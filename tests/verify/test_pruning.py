@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.library import prune as pruning
 from taso_opt.verify.library.prune import prune, underived
 from taso_opt.verify.processes.child import Stopped
 from taso_opt.verify.processes.crew import Crew
@@ -178,3 +179,14 @@ def test_a_process_that_replaces_one_that_was_stopped_learns_everything_again(li
     assert ask(crew, rules) == rules
     first, stopped, *rest = child.asked
     assert (first, stopped, *rest[:2]) == (Learn, Derive, Learn, Derive)
+
+
+def test_laws_are_learnt_some_at_a_time_and_forget_the_others_once(library, monkeypatch):
+    asked = []
+    monkeypatch.setattr(pruning, "LEARNT_AT_ONCE", 2)
+    child = SimpleNamespace(ask=lambda question: asked.append((len(question.rules), question.afresh)))
+    law = parse_rule(IDEMPOTENT, library.builder())
+    pruning._teach(child, [law] * 5, afresh=True)
+    pruning._teach(child, [law], afresh=False)
+    pruning._teach(child, [], afresh=True)
+    assert asked == [(2, True), (2, False), (1, False), (1, False), (0, True)]

@@ -20,6 +20,9 @@ RESOURCE_LIMIT = 1_000_000
 DERIVATION_LIMIT = 100_000
 """For pruning, which asks thousands of questions with the answer no: what takes longer is not worth dropping."""
 
+SETTLING_LIMIT = 20 * DERIVATION_LIMIT
+"""For taking in a hundred equations."""
+
 ENGINE = f"z3 {z3.get_version_string()}"
 
 
@@ -168,6 +171,11 @@ class Derivation:
     def add(self, rule: Rule) -> None:
         """Let later derivations use an equation, in both directions."""
         self._solver.add(law(self._library.builder(), rule.source, rule.target))
+
+    def settle(self) -> None:
+        """Have Z3 take in what was added: with thousands of equations the first question would wait half a minute."""
+        self._solver.set("rlimit", SETTLING_LIMIT)
+        self._solver.check()
 
     def derives(self, rule: Rule) -> bool:
         """Whether an equation follows from those added so far."""

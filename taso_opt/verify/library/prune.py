@@ -31,7 +31,7 @@ from taso_opt.core.term import Apply, Item, Term, Var, postorder, variables
 from taso_opt.spec import load_specs
 from taso_opt.spec.shapes import any_shape
 from taso_opt.spec.text import format_rule
-from taso_opt.verify.processes.child import Stopped
+from taso_opt.verify.processes.child import Child, Stopped
 from taso_opt.verify.processes.crew import Crew
 from taso_opt.verify.processes.worker import Derive, Learn
 
@@ -41,6 +41,9 @@ JOIN, SUM = "Concat", "Add"
 
 CHUNK = 250
 """Equations that one process derives in a row. Fixed, so that what a solver has learnt never depends on the jobs."""
+
+LEARNT_AT_ONCE = 100
+"""Laws that a child learns by one question, in a few seconds on a slow machine."""
 
 
 def prune(
@@ -92,7 +95,7 @@ def _open(crew: Crew, piece: tuple[Sequence[Rule], Sequence[Rule]]) -> list[Rule
         for rule in rules:
             try:
                 if not learnt:
-                    child.ask(Learn(tuple(laws), afresh=True))
+                    _teach(child, laws, afresh=True)
                     learnt = True
                 if child.ask(Derive(rule)):
                     continue
@@ -100,6 +103,12 @@ def _open(crew: Crew, piece: tuple[Sequence[Rule], Sequence[Rule]]) -> list[Rule
                 learnt = False  # the next process has to learn everything again
             left.append(rule)
     return left
+
+
+def _teach(child: Child, laws: Sequence[Rule], afresh: bool) -> None:
+    """Let a child know laws, some at a time: thousands at once take it longer than it may work on one question."""
+    for start in range(0, max(1, len(laws)), LEARNT_AT_ONCE):
+        child.ask(Learn(tuple(laws[start : start + LEARNT_AT_ONCE]), afresh and start == 0))
 
 
 def _pieces(rules: Sequence[Rule]) -> list[Sequence[Rule]]:
@@ -142,7 +151,7 @@ class _Pruning:
                 usable = [one for one in kept if not _makes_something_up(one)]
                 laws = [*self.known, *(usable if len(rule.source) == 1 else _for_several(usable))]
                 try:
-                    child.ask(Learn(tuple(laws[learnt:]), afresh=at == 0 or learnt == 0))
+                    _teach(child, laws[learnt:], afresh=at == 0 or learnt == 0)
                     learnt = len(laws)
                     if not _says_scalars(rule) and child.ask(Derive(rule)):
                         continue

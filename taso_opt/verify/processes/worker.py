@@ -160,6 +160,8 @@ class Desk:
             self._derivation = prove.Derivation(self._library)
         for rule in rules:
             self._derivation.add(rule)
+        if len(rules) > 1:
+            self._derivation.settle()
 
 
 def _reply(desk: Desk, question: Question) -> Answer | OutOfMemory | Contradicted | Broken:
