@@ -33,6 +33,8 @@ BOUNDS = {
 """What numbers may be at least and at most, by the names of settings."""
 
 WHOLE = frozenset({"threads", "seed", "rounds", "memory_limit"})
+"""Those of them that are whole numbers."""
+
 KINDS: Mapping[str, tuple[type | UnionType, str]] = {
     "objective": (str, "text"),
     "force": (bool, "True or False"),

@@ -4,11 +4,12 @@ from types import SimpleNamespace
 import pytest
 
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Derivation
 from taso_opt.verify.library import prune as pruning
 from taso_opt.verify.library.prune import prune, underived
 from taso_opt.verify.processes.child import Stopped
 from taso_opt.verify.processes.crew import Crew
-from taso_opt.verify.processes.worker import Derive, Learn
+from taso_opt.verify.processes.worker import Derive, Desk, Learn
 
 ASSOCIATIVE = "Add(x, Add(y, z)) = Add(Add(x, y), z) where x[*a], y[*a], z[*a]"
 FOUR = "Add(Add(x, y), Add(z, w)) = Add(Add(x, z), Add(y, w)) where x[*a], y[*a], z[*a], w[*a]"
@@ -190,3 +191,22 @@ def test_laws_are_learnt_some_at_a_time_and_forget_the_others_once(library, monk
     pruning._teach(child, [law], afresh=False)
     pruning._teach(child, [], afresh=True)
     assert asked == [(2, True), (2, False), (1, False), (1, False), (0, True)]
+
+
+def test_laws_are_taken_in_before_a_question_waits_for_it(library, monkeypatch):
+    settled = []
+    monkeypatch.setattr(Derivation, "settle", lambda self: settled.append(True))
+    law, other = (parse_rule(text, library.builder()) for text in (IDEMPOTENT, ASSOCIATIVE))
+    desk = Desk()
+    desk.answer(Learn((law, other), afresh=True))
+    assert settled == [True]
+    desk.answer(Learn((law,), afresh=False))  # one more is no work, and thousands are added one by one
+    assert settled == [True]
+
+
+def test_what_was_taken_in_still_gives_what_follows_and_nothing_else(library):
+    derivation = Derivation(library)
+    derivation.add(parse_rule(IDEMPOTENT, library.builder()))
+    derivation.settle()
+    assert derivation.derives(parse_rule(THREE, library.builder()))
+    assert not derivation.derives(parse_rule(ASSOCIATIVE, library.builder()))

@@ -1,4 +1,4 @@
-"""Candidates about what only moves elements, around operators that residues cannot evaluate.
+"""Candidates about what only moves elements, around operators that residues cannot evaluate or that few pools have.
 
 The enumeration finds how joins, transpositions and reshapes pass the operators that take part in it. A quotient, an
 activation or a normalization lets them pass as well: each of these operators is applied to operands of which one axis

@@ -21,7 +21,7 @@ DERIVATION_LIMIT = 100_000
 """For pruning, which asks thousands of questions with the answer no: what takes longer is not worth dropping."""
 
 SETTLING_LIMIT = 20 * DERIVATION_LIMIT
-"""For taking in a hundred equations."""
+"""For taking in a few equations."""
 
 ENGINE = f"z3 {z3.get_version_string()}"
 
