@@ -64,6 +64,7 @@ class Diagnosis:
         """The diagnosis as it is printed with --json."""
         return {
             "schema_version": SCHEMA_VERSION,
+            "command": "doctor",
             "tasoopt": __version__,
             "python": self.python,
             "system": self.system,

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from taso_opt.verify.library.check import CheckResult, Failure
     from taso_opt.verify.verdict import Verdict
 
-SCHEMA_VERSION = 1
+HEAD = {"schema_version": 1, "command": "verify"}
+"""What each of its JSON documents begins with."""
+
 REFUTED = 1
 UNPROVED = 1
 UNKNOWN = 5
@@ -120,7 +122,7 @@ def _axioms(as_json: bool) -> int:
             click.echo(f"unproved  {name}: {answer.reason}" if isinstance(answer, Unknown) else f"proved    {name}")
     summary = {"proved": len(entries) - unproved, "unproved": unproved, "instances": instances}
     if as_json:
-        click.echo(json.dumps({"schema_version": SCHEMA_VERSION, "axioms": entries, "summary": summary}, indent=2))
+        click.echo(json.dumps({**HEAD, "axioms": entries, "summary": summary}, indent=2))
     else:
         click.echo(f"{summary['proved']} axioms proved for all sizes in {instances} instances, {unproved} unproved")
     return UNPROVED if unproved else 0
@@ -143,7 +145,7 @@ def _place(failure: Failure) -> str:
 
 def _check_document(result: CheckResult) -> dict[str, Any]:
     failures = [{"id": one.identity, "line": one.line, "problem": one.problem} for one in result.failures]
-    return {"schema_version": SCHEMA_VERSION, "rules": result.rules, "followed": result.followed, "failures": failures}
+    return {**HEAD, "rules": result.rules, "followed": result.followed, "failures": failures}
 
 
 def _verify(
@@ -227,7 +229,7 @@ def _document(
         {"line": line, "rule": format_rule(rule), "verdict": type(verdict).__name__.lower(), **asdict(verdict)}
         for (line, rule), verdict in zip(equations, verdicts, strict=True)
     ]
-    document = {"schema_version": SCHEMA_VERSION, "verdicts": entries, "summary": _counts(verdicts)}
+    document = {**HEAD, "verdicts": entries, "summary": _counts(verdicts)}
     if following:
         document["following"] = [format_rule(rule) for rule in following]
     return document if kept is None else {**document, "library_rules": len(kept)}
