@@ -22,7 +22,7 @@ ELEMENTS = (
     *("*b c h w; c 1 1; *b c h w", "*b c h w; *b c 1 1; *b c h w"),
 )
 MATRICES = ("*b k n; k n; *b m k", "*b m k; m k; *b k n", "b k n; 1 k n; b m k", "b m k; 1 m k; b k n")
-FORMS = {**dict.fromkeys(("Add", "Div", "Mul", "Sub"), ELEMENTS), "MatMul": MATRICES}
+FORMS = {**dict.fromkeys(("Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"), ELEMENTS), "MatMul": MATRICES}
 """What an operand is repeated to, what it is before, and the other operand."""
 
 

@@ -46,13 +46,15 @@ FORMS: Mapping[str, tuple[Cut, ...]] = {
     "Conv": tuple(Cut(("n g*c w", "g*m c k", *bias), {**LINES, "group": G}) for bias in ((), ("g*m",))),
     "Gelu": (Cut(("*b w", "")), Cut(("*b w", "", ""))),
     "GlobalAveragePool": (Cut(("n c w",)),),
+    "GlobalMaxPool": (Cut(("n c w",)),),
+    "InstanceNormalization": (Cut(("n c w", "")), Cut(("n c w", "", "c", "c"))),
     "MaxPool": (Cut(("n c w",), {**LINES, **WIDTH}),),
     "AveragePool": tuple(
         Cut(("n c w",), {"strides": LINES["strides"], "pads": LINES["pads"], **WIDTH, "count_include_pad": count})
         for count in (0, 1)
     ),
     "Pad": (Cut(("*b c w",), {"pads": (0, ANY_WINDOWS["pads"][1], 0, ANY_WINDOWS["pads"][3])}),),
-    "ReduceMean": (Cut(("*b w",), {"axes": (-1,)}),),
+    **dict.fromkeys(("ReduceMax", "ReduceMean"), (Cut(("*b w",), {"axes": (-1,)}),)),
     "Resize": (Cut(("n c w",), {"scales": (1, symbol("s_w"))}),),
 }
 """Operands and attributes of the other operators."""
