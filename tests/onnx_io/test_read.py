@@ -251,6 +251,25 @@ def test_equal_small_constants_are_one_term(read):
     assert model.constant("p").tolist() == [0.5]
 
 
+def test_axes_of_one_element_that_a_constant_begins_with_are_left_away_where_it_is_repeated_anyway(read):
+    model = read(
+        HEAD
+        + """g (float[2,3,4,4] x, float[3] z) => (float[2,3,4,4] a, float[2,3,4,4] b, float[1,1,3] c, float[2,3,4,4] d)
+        { a = Mul(x, s)  b = Sub(n, a)  c = Add(z, t)  d = Div(a, o) }""",
+        {"s": (1, 3, 1, 1), "n": (1, 1, 1, 1), "t": (1, 1, 3), "o": (3, 1, 1)},
+    )
+    a, b, c, d = model.graph.outputs
+    sizes = {const.name: model.builder.type(term).shape for term in (a, b, c, d) for const, term in constants_of(term)}
+    assert sizes == {"s": (3, 1, 1), "n": (), "t": (1, 1, 3), "o": (3, 1, 1)}
+    assert model.number(b.args[0]) == model.number(Const("n", float32(1, 1, 1, 1)))
+
+
+def constants_of(term):
+    """The constants among the operands of an operation, each with how it stands there."""
+    below = [(operand.args[0] if isinstance(operand, Apply) else operand, operand) for operand in term.args]
+    return [(const, operand) for const, operand in below if isinstance(const, Const)]
+
+
 @pytest.mark.parametrize(
     ("attribute", "expected"),
     [

@@ -334,12 +334,24 @@ def test_nodes_behind_a_rewriting_keep_their_names_their_spelling_and_their_valu
     model = read(proto, {"w": (6, 6)}, dims={"N": 4})
     result = write_model(model, rewritten(model, {term_of(model, "b"): term_of(model, "a")}))
     kept = [node for node in result.graph.node if node.name.startswith("number")]
-    assert [node.name for node in kept] == [f"number {at}" for at in (0, 2, 3, 4, 5, 7)]
+    assert [node.name for node in kept] == [f"number {at}" for at in (0, 2, 3, 4, 5, 6, 7)]
     assert [list(node.input) for node in kept[1:4]] == [["a", "s"], ["r"], ["q", "p"]]
-    assert types_of(result).count("Gemm") == 0  # its product is a term of its own, so it is written as its parts
+    assert (kept[5].op_type, list(kept[5].input)) == ("Gemm", ["a", "w"])  # a product with a transposed weight
     feed = feed_of(model)
     before, after = run(model.proto, feed), run(result, feed)
     assert all(np.allclose(before[name], after[name], rtol=1e-5, atol=1e-6) for name in before)
+
+
+def test_a_node_behind_a_rewriting_keeps_its_weights_in_their_shape(read, run, feed_of):
+    proto = parser.parse_model(
+        HEAD + "g (float[2,3,4,4] x) => (float[2,3,4,4] y) { a = Relu(x)  b = Relu(a)  y = Mul(b, s) }"
+    )
+    model = read(proto, {"s": (1, 3, 1, 1)})
+    result = write_model(model, rewritten(model, {term_of(model, "b"): term_of(model, "a")}))
+    assert [(node.op_type, list(node.input)) for node in result.graph.node] == [("Relu", ["x"]), ("Mul", ["a", "s"])]
+    assert [list(tensor.dims) for tensor in result.graph.initializer] == [[1, 3, 1, 1]]
+    feed = feed_of(model)
+    assert np.array_equal(run(model.proto, feed)["y"], run(result, feed)["y"])
 
 
 def test_new_names_clash_with_no_name_anywhere(read):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import dropwhile
 from typing import Any
 
 from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
@@ -74,7 +75,8 @@ class _Reader:
         types: Mapping[str, TensorType],
         opaque: Collection[int],
     ) -> None:
-        self._proto, self._spellings, self._types = proto, library.spellings, types
+        self._proto, self._types = proto, types
+        self._spellings, self._operators = library.spellings, library.operators
         self._weights = Weights(dict(weights.tensors), weights.file)
         self._opaque, self._opset = opaque, opset_of(proto)
         inputs = (types.get(value.name, UNKNOWN_TYPE) for value in proto.graph.input)
@@ -225,7 +227,27 @@ class _Reader:
             found = spelling.read(self._builder, call)
         except MISFITS:
             return None
-        return found if found is None or isinstance(found, tuple) else (found,)
+        results = found if found is None or isinstance(found, tuple) else (found,)
+        return None if results is None else tuple(map(self._without_idle_axes, results))
+
+    def _without_idle_axes(self, term: Term) -> Term:
+        """An element-wise operation on constants from which leading axes of one element are left away, if any may be.
+
+        Exporters write what is added to each channel as (c, 1, 1) or (1, c, 1, 1); rules know one of the two.
+        """
+        if not isinstance(term, Apply) or len(term.args) < 2 or not self._operators[term.operator].elementwise:
+            return term
+        shorter = tuple(map(self._shortened, term.args))
+        found = self._builder.apply(term.operator, shorter, dict(term.attributes))
+        return found if self._builder.type(found) == self._builder.type(term) else term
+
+    def _shortened(self, term: Term) -> Term:
+        """A constant without the axes of one element that it begins with, any other term as it is."""
+        if not isinstance(term, Const):
+            return term
+        shape = term.type.shape
+        kept = tuple(dropwhile(lambda size: size == 1, shape))
+        return term if kept == shape else self._builder.apply("Reshape", (term,), {"shape": kept})
 
     def _inferred(self, node: NodeProto) -> tuple[TensorType | None, ...]:
         types = (self._substituted(self._typed(name)) for name in node.output)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from taso_opt.core.term import Apply, Const, Item, Term, postorder
 from taso_opt.onnx_io.reading.model import Model
 from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.constants import Constants
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ def _operands(model: Model, node: int, old: Apply, args: Sequence[Term]) -> tupl
         if types(before) != types(after) or images.setdefault(before, after) is not after:
             return None
     operands = model.uses[node].operands
-    if not set(old.args) <= set(operands):
+    is_constant = Constants()
+    moved = {before for before, after in images.items() if before is not after or not is_constant(before)}
+    if not moved <= set(operands):
         return None
     if any(operand not in images and not isinstance(operand, Const) for operand in operands):
         return None
