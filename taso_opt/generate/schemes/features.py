@@ -1,0 +1,153 @@
+"""Candidates about what is done to each feature before a linear operator: its weights can do it.
+
+A model that takes raw images or measurements often brings them to one scale first, each channel by numbers of its own.
+So each linear operator is applied to data that are scaled or shifted by a number for each feature; the same on scaled
+weights, or with the sum of those added to what it gives, is a candidate where types and floats agree. Windows that
+reach over the border see zeros there, which no shift has touched: shifts are tried without padding, and a number that
+scales before a shift is tried behind it. So are scales and shifts behind the transposition that brings images from the
+layout that has channels last to that of convolutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from taso_opt.core.condition import POSITIVE, Condition
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Attribute, Term, Var
+from taso_opt.core.types import parse_scheme
+from taso_opt.generate.equations.confirm import holds_in_floats
+from taso_opt.generate.schemes.lines import LINES
+from taso_opt.generate.schemes.passing import INSTANCES, confirmed
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.elementwise import SWAP
+from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.text import format_rule
+from taso_opt.spec.windows import ANY_WINDOWS
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear operator: the schemes of its data, of its weights and of the numbers for the features of the data.
+
+    `beside` is the shape in which these numbers stand beside the weights, `summed` the axes of weights along which a
+    result adds up, and `result` the shape in which such sums are added to what the operator gives: one without
+    attributes has them added, a convolution adds them itself. `turned` products have the weights first.
+    """
+
+    data: str
+    weights: str
+    features: str
+    beside: str
+    summed: tuple[int, ...]
+    result: str
+    turned: bool = False
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+    def applied(self, builder: Builder, x: Term, w: Term, *bias: Term) -> Term:
+        """The operator on some data and weights, and on a bias if it is given one."""
+        if self.attributes:
+            return builder.apply("Conv", (x, w, *bias), self.attributes)
+        return builder.MatMul(w, x) if self.turned else builder.MatMul(x, w)
+
+
+def _windows(data: str, weights: str, features: str, beside: str, result: str, group: str) -> Linear:
+    """A convolution of images or of lines."""
+    windows = ANY_WINDOWS if len(data.split()) == len(ANY_WINDOWS["pads"]) else LINES
+    summed = tuple(range(1 - len(weights.split()), 0))
+    attributes = {**windows, "group": parse_scheme(group).shape[0]}
+    return Linear(data, weights, features, beside, summed, result, attributes=attributes)
+
+
+FORMS = (
+    Linear("*b m k", "k n", "k", "k 1", (-2,), "n"),
+    Linear("*b m k", "k n", "", "", (-2,), "n"),
+    Linear("*b m k", "*b k n", "k", "k 1", (-2,), "*b 1 n"),
+    Linear("*b k n", "m k", "k 1", "k", (-1,), "m 1", turned=True),
+    Linear("*b k n", "m k", "", "", (-1,), "m 1", turned=True),
+    _windows("n c h w", "m c i j", "c 1 1", "c 1 1", "m", "1"),
+    _windows("n g h w", "g 1 i j", "g 1 1", "g 1 1 1", "g", "g"),
+    _windows("n g*c h w", "g*m c i j", "", "", "g*m", "g"),
+    _windows("n c w", "m c k", "c 1", "c 1", "m", "1"),
+    _windows("n g w", "g 1 k", "g 1", "g 1 1", "g", "g"),
+    _windows("n g*c w", "g*m c k", "", "", "g*m", "g"),
+)
+
+
+SCALES, SHIFTS = ("Div", "Mul"), ("Add", "Sub")
+IMAGE = "n c h w"
+LAYOUTS = (((-1, -3, -2), "*b h w c", "c", "c 1 1"), ((-1, -3, -2), "*b h w c", "", ""), (SWAP, "*b l c", "c", "c 1"))
+"""Transpositions of what has channels last, and the shape of numbers that belong to channels, before and behind."""
+
+
+def discover_features(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
+    """Candidates in which features are scaled or shifted before named operators, in the order of their text form."""
+    builder = library.builder()
+    plain = (rule for form in FORMS for rule in _candidates(builder, form))
+    found = {format_rule(rule): rule for rule in confirmed((*plain, *_transposed(builder)), builder, seed, operators)}
+    for rule in _reordered(builder):
+        if rule.operators <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
+            found[format_rule(rule)] = rule
+    return tuple(found[text] for text in sorted(found))
+
+
+def _candidates(builder: Builder, form: Linear) -> Iterator[Rule]:
+    x, w, s, z = (
+        Var(name, parse_scheme(scheme))
+        for name, scheme in zip("xwsz", (form.data, form.weights, form.features, form.result), strict=True)
+    )
+    scaled = builder.Mul(w, _shaped(builder, s, form.beside))
+    given = _shaped(builder, builder.ReduceSum(scaled, axes=form.summed), form.result)
+    inside = replace(form, attributes={key: _inside(key, value) for key, value in form.attributes.items()})
+    for bias in ((), (z,)) if form.attributes else ((),):
+        source = form.applied(builder, builder.Mul(x, s), w, *bias)
+        yield Rule((source,), (form.applied(builder, x, scaled, *bias),))
+        for shifted, target in _shifts(builder, inside, x, w, s, given, *bias):
+            yield Rule((inside.applied(builder, shifted, w, *bias),), (target,))
+
+
+def _shifts(
+    builder: Builder, form: Linear, x: Term, w: Term, s: Term, given: Term, *bias: Term
+) -> Iterator[tuple[Term, Term]]:
+    """A shift added, taken away, or what it is taken from, each with what the operator gives instead."""
+    shifts = builder.Add(x, s), builder.Sub(x, s), builder.Sub(s, x)
+    if form.attributes:
+        more, less = (builder.Add(*bias, given), builder.Sub(*bias, given)) if bias else (given, builder.Neg(given))
+        kernels = (w, more), (w, less), (builder.Neg(w), more)
+        targets = tuple(form.applied(builder, x, *weights) for weights in kernels)
+    else:
+        whole = form.applied(builder, x, w)
+        targets = builder.Add(whole, given), builder.Sub(whole, given), builder.Sub(given, whole)
+    return zip(shifts, targets, strict=True)
+
+
+def _reordered(builder: Builder) -> Iterator[Rule]:
+    """An image that is scaled by a positive number and then shifted, and the same shifted first."""
+    x, s = Var("x", parse_scheme(IMAGE)), Var("s", parse_scheme(""))
+    for (scale, other), shift, features in product((SCALES, SCALES[::-1]), SHIFTS, ("", "c 1 1")):
+        t = Var("t", parse_scheme(features))
+        source = builder.apply(shift, (builder.apply(scale, (x, s), {}), t), {})
+        before = builder.apply(shift, (x, builder.apply(other, (t, s), {})), {})
+        yield Rule((source,), (builder.apply(scale, (before, s), {}),)).under([Condition(s.name, POSITIVE)])
+
+
+def _transposed(builder: Builder) -> Iterator[Rule]:
+    """What is scaled or shifted and then transposed, and the same transposed first."""
+    for (perm, data, before, behind), name in product(LAYOUTS, (*SCALES, *SHIFTS)):
+        x, s = Var("x", parse_scheme(data)), Var("s", parse_scheme(before))
+        changed = builder.apply(name, (x, s), {})
+        target = builder.apply(name, (builder.Transpose(x, perm=perm), _shaped(builder, s, behind)), {})
+        yield Rule((builder.Transpose(changed, perm=perm),), (target,))
+
+
+def _shaped(builder: Builder, term: Term, shape: str) -> Term:
+    """A term in a shape, as it is if it has that."""
+    wanted = parse_scheme(shape).shape
+    return term if builder.type(term).shape == wanted else builder.Reshape(term, shape=wanted)
+
+
+def _inside(name: str, value: Attribute) -> Attribute:
+    """An attribute of windows that stay inside the image."""
+    return (0,) * len(value) if name == "pads" and isinstance(value, tuple) else value

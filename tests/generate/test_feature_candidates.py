@@ -1,0 +1,65 @@
+"""Scales and shifts of features go into the weights of what comes after them, and nowhere where that is wrong."""
+
+import pytest
+
+from taso_opt.generate.schemes.features import discover_features
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
+from taso_opt.verify.examine import examine
+from taso_opt.verify.verdict import Proved, Refuted
+
+INSIDE = "dilations=(a, b), group={g}, pads=(0, 0, 0, 0), strides=(u, v)"
+PADDED = "dilations=(a, b), group={g}, pads=(p, q, r, s), strides=(u, v)"
+IMAGES = "where x[n, c, h, w], y[m, c, i, j], z[c, 1, 1]"
+SUMS = "Reshape(ReduceSum(Mul(y, z); axes=(-3, -2, -1)); shape=(m))"
+
+
+@pytest.fixture(scope="module")
+def candidates(library):
+    return discover_features(library, 0, frozenset(library.operators))
+
+
+def convolved(windows, group=1):
+    values = windows.format(g=group)
+    return f"Conv(Add(x, z), y; {values}) = Conv(x, y, {SUMS}; {values}) {IMAGES}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MatMul(Mul(x, z), y) = MatMul(x, Mul(y, Reshape(z; shape=(k, 1)))) where x[*b, m, k], y[k, n], z[k]",
+        "MatMul(y, Mul(x, z)) = MatMul(Mul(y, Reshape(z; shape=(k))), x) where x[*b, k, n], y[m, k], z[k, 1]",
+        convolved(INSIDE),
+        f"Conv(Mul(x, z), y; {PADDED.format(g=1)}) = Conv(x, Mul(y, z); {PADDED.format(g=1)}) {IMAGES}",
+        "Sub(Div(x, s), z) = Div(Sub(x, Mul(z, s)), s) where x[n, c, h, w], z[c, 1, 1], s[] and s > 0",
+        "Transpose(Sub(x, z); perm=(-1, -3, -2)) = "
+        "Sub(Transpose(x; perm=(-1, -3, -2)), Reshape(z; shape=(c, 1, 1))) where x[*b, h, w, c], z[c]",
+    ],
+)
+def test_they_are_found(candidates, covers, text):
+    assert covers(candidates, text)
+
+
+def test_all_are_proved(library, candidates):
+    prover = Prover(library)
+    assert len(candidates) > 80
+    for rule in candidates:
+        assert isinstance(examine(library, prover, rule), Proved)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        convolved(PADDED),
+        "MatMul(Mul(x, z), y) = MatMul(x, Mul(y, z)) where x[*b, m, k], y[k, k], z[k]",
+        "Transpose(Sub(x, z); perm=(-1, -3, -2)) = Sub(Transpose(x; perm=(-1, -3, -2)), z) where x[c, c, c], z[c]",
+    ],
+)
+def test_shifts_before_padding_and_numbers_along_the_wrong_axis_are_refuted(library, text):
+    assert isinstance(examine(library, Prover(library), parse_rule(text, library.builder())), Refuted)
+
+
+def test_only_the_named_operators_are_tried(library):
+    found = discover_features(library, 0, frozenset({"MatMul", "Mul", "Reshape"}))
+    assert found and all(rule.operators <= {"MatMul", "Mul", "Reshape"} for rule in found)
+    assert discover_features(library, 0, frozenset({"Conv", "Relu"})) == ()
