@@ -131,16 +131,22 @@ _QUOTIENTS: dict[str, tuple[Dim, Dim]] = {}
 
 
 def divide(dividend: Dim, divisor: Dim) -> Dim:
-    """Floor division: exact where every term is divisible, else one opaque symbol named after the quotient."""
+    """Floor division: told where every term but a number is divisible, else one opaque symbol named after the quotient.
+
+    Symbols that divide are at least 1: what is 1 less than a multiple of one holds it one time less than that.
+    """
     if divisor == 0:
         raise TypeMismatch(f"expected a size to divide {dividend} by, found 0")
     if isinstance(dividend, int) and isinstance(divisor, int):
         return dividend // divisor
     factor, name = (divisor, None) if isinstance(divisor, int) else (1, divisor.symbol)
     if isinstance(divisor, int) or name is not None:
-        terms = terms_of(dividend)
-        if all(coefficient % factor == 0 and (name is None or name in monomial) for monomial, coefficient in terms):
-            return _size({_without(monomial, name): coefficient // factor for monomial, coefficient in terms})
+        terms = [(monomial, coefficient) for monomial, coefficient in terms_of(dividend) if monomial]
+        number = sum(coefficient for monomial, coefficient in terms_of(dividend) if not monomial)
+        exact = all(coefficient % factor == 0 and (name is None or name in monomial) for monomial, coefficient in terms)
+        if exact and (name is None or number in (0, -1)):
+            whole = _size({_without(monomial, name): coefficient // factor for monomial, coefficient in terms})
+            return whole + (number // factor if name is None else number)
     elif isinstance(divisor, Size) and isinstance(dividend, Size):
         quotient = _long_division(dividend, divisor)
         if quotient is not None:

@@ -55,6 +55,20 @@ def test_a_product_divides_exactly_by_its_factor():
     assert divide(symbol("n") * 4, 2) == symbol("n") * 2
 
 
+@given(sizes, st.integers(1, 4), st.integers(-9, 9))
+def test_a_multiple_and_a_number_divide_as_numbers_do(a, divisor, number):
+    quotient = divide(a * divisor + number, divisor)
+    assert bind(quotient, NUMBERS) == (bind(a, NUMBERS) * divisor + number) // divisor
+    assert divide(symbol("n") * divisor + number, divisor) == symbol("n") + number // divisor
+
+
+def test_what_is_one_less_than_a_multiple_of_a_symbol_holds_it_one_time_less():
+    k, n = symbol("k"), symbol("n")
+    assert divide(k * n - 1, k) == n - 1
+    assert bind(divide(k * n - 2, k), {"k": 1, "n": 5}) == 3
+    assert bind(divide(k * n + 1, k), {"k": 1, "n": 5}) == 6
+
+
 def test_an_inexact_quotient_is_one_opaque_symbol():
     quotient = divide(symbol("n") + 1, 2)
     assert isinstance(quotient, Size)

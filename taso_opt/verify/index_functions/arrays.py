@@ -22,13 +22,13 @@ from taso_opt.verify.index_functions.elements import (
     Element,
     Entry,
     Greatest,
-    Guard,
     Image,
     Lowered,
     Reciprocal,
     Sign,
     added,
     amount,
+    guard_of,
     lone,
     multiplied,
     only_factor,
@@ -345,7 +345,7 @@ def _guard(facts: Facts, margin: Dim) -> Element:
     """1 where the margin is not negative, 0 elsewhere."""
     if facts.surely(margin):
         return ONE
-    return ZERO if facts.surely(-1 * margin - 1) else lone(Guard(margin))
+    return ZERO if facts.surely(-1 * margin - 1) else lone(guard_of(margin))
 
 
 def _product(elements: Sequence[Element]) -> Element:

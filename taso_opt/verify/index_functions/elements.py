@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from itertools import product
+from math import gcd
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taso_opt.core.dims import Dim, terms_of
+from taso_opt.core.dims import Dim, divide, terms_of
 from taso_opt.errors import TypeMismatch
 from taso_opt.verify.index_functions.indices import names_in, replaced
 
@@ -202,6 +203,16 @@ def at(element: Element, mapping: Mapping[str, Dim]) -> Element:
     )
 
 
+def guard_of(margin: Dim) -> Guard:
+    """The guard of a margin, without what all its coefficients share: 2 a + 1 >= 2 b is a >= b in whole numbers."""
+    coefficients = {monomial: coefficient for monomial, coefficient in terms_of(margin) if monomial}
+    shared = gcd(*coefficients.values())
+    if shared < 2:
+        return Guard(margin)
+    constant = sum(coefficient for monomial, coefficient in terms_of(margin) if not monomial)
+    return Guard(divide(margin - constant, shared) + constant // shared)
+
+
 def factor_at(factor: Factor, mapping: Mapping[str, Dim]) -> Factor:
     """As `at`, for one factor."""
     match factor:
@@ -210,7 +221,7 @@ def factor_at(factor: Factor, mapping: Mapping[str, Dim]) -> Factor:
         case Amount():
             return factor
         case Guard(margin):
-            return Guard(replaced(margin, mapping))
+            return guard_of(replaced(margin, mapping))
         case Delta(first, second, size):
             return Delta(replaced(first, mapping), replaced(second, mapping), size)
         case Image(function, argument, monotone):

@@ -4,9 +4,18 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taso_opt.core.dims import symbol
+from taso_opt.core.dims import bind, symbol
 from taso_opt.verify.index_functions.canonical import canonical
-from taso_opt.verify.index_functions.elements import Access, Amount, Element, Guard, Image, Product, Reciprocal
+from taso_opt.verify.index_functions.elements import (
+    Access,
+    Amount,
+    Element,
+    Guard,
+    Image,
+    Product,
+    Reciprocal,
+    guard_of,
+)
 
 A, B, C = (symbol(name) for name in ("i~0", "i~1", "i~2"))
 M, N = symbol("m"), symbol("n")
@@ -73,3 +82,11 @@ def test_an_average_of_a_constant_is_the_constant_only_where_something_is_averag
     assert canonical(Element((one(1, [(B, N)], Guard(M - B), x(0, 0), Reciprocal(count, True)),))) == constant
     assert canonical(Element((one(1, [(B, N)], Guard(M - B), x(0, 0), Reciprocal(count, False)),))) != constant
     assert canonical(Element((one(1, [(B, N)], Guard(M - B), x(B, 0), Reciprocal(count, True)),))) != constant
+
+
+@given(st.integers(1, 4), st.integers(-9, 9), st.integers(-5, 5), st.integers(-5, 5))
+def test_a_guard_without_what_its_coefficients_share_holds_for_the_same_numbers(shared, number, m, n):
+    margin = (M - N * 2) * shared + number
+    guard = guard_of(margin)
+    assert (bind(guard.margin, {"m": m, "n": n}) >= 0) == (bind(margin, {"m": m, "n": n}) >= 0)
+    assert guard == Guard(M - N * 2 + number // shared)

@@ -1,0 +1,50 @@
+"""Convolutions of blocks of pixels become convolutions of the image, in every way to take the pixels."""
+
+import pytest
+
+from taso_opt.generate.schemes.blocks import discover_blocks
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
+from taso_opt.verify.examine import examine
+from taso_opt.verify.verdict import Proved, Refuted
+
+TYPES = "where x[n, c, 2*h, 2*w], y[m, 4*c, i, j]"
+BLOCKS = "dilations=(1, 1), group=1, pads=(p, q, r, s), strides=(1, 1)"
+PIXELS = "dilations=(1, 1), group=1, pads=({pads}), strides=(2, 2)"
+
+
+def pixels(kernel, pads="2*p, 2*q, 2*r, 2*s"):
+    return f"Conv(x, {kernel}; {PIXELS.format(pads=pads)}) {TYPES}"
+
+
+@pytest.fixture(scope="module")
+def candidates(library):
+    return discover_blocks(library, 0, frozenset(library.operators))
+
+
+def test_they_are_found_with_and_without_bias_for_three_ways_to_take_pixels_and_two_orders(candidates, covers):
+    assert covers(candidates, f"Conv(SpaceToDepth(x; block=2), y; {BLOCKS}) = {pixels('DepthToSpace(y; block=2)')}")
+    assert len(candidates) == 2 + 3 * (1 + 2 * 2)
+
+
+def test_all_are_proved(library, candidates):
+    prover = Prover(library)
+    for rule in candidates:
+        assert isinstance(examine(library, prover, rule), Proved)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pixels("Transpose(DepthToSpace(Transpose(y; perm=(-1, -2)); block=2); perm=(-1, -2))"),
+        pixels("DepthToSpace(y; block=2)", "2*p+1, 2*q, 2*r-1, 2*s"),
+    ],
+)
+def test_pixels_of_a_block_in_another_order_and_windows_at_other_places_are_refuted(library, target):
+    rule = parse_rule(f"Conv(SpaceToDepth(x; block=2), y; {BLOCKS}) = {target}", library.builder())
+    assert isinstance(examine(library, Prover(library), rule), Refuted)
+
+
+def test_only_the_named_operators_are_tried(library):
+    assert len(discover_blocks(library, 0, frozenset({"Conv", "DepthToSpace", "SpaceToDepth"}))) == 2
+    assert discover_blocks(library, 0, frozenset({"Conv"})) == ()
