@@ -22,6 +22,7 @@ from .inception import inception_v3
 from .lora import lora
 from .mobilenet import mobilenet_spellings
 from .nasnet import nasnet
+from .preparation import pixel_blocks, raw_image
 from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, smoothing, sublstm
 from .repvgg import repvgg, repvgg_normalized
 from .resnet import resnet50
@@ -79,6 +80,8 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     sliced_channels,
     segmentation_head,
     upscaler,
+    raw_image,
+    pixel_blocks,
     keyword_spotter,
     wavenet,
     vocoder,

@@ -62,6 +62,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "sliced_channels": {"image": 32, "width": 8},
     "segmentation_head": {"image": 16, "width": 8, "classes": 5, "channels": (4, 8, 12, 16)},
     "upscaler": {"image": 8, "width": 8, "layers": 2},
+    "raw_image": {"image": 33, "width": 8, "widths": (8, 12), "classes": 20},
+    "pixel_blocks": {"image": 32, "width": 8, "widths": (8, 12)},
     "keyword_spotter": {"features": 8, "width": 16, "steps": 40, "blocks": 2, "words": 5},
     "wavenet": {"steps": 64, "kept": 16, "width": 8, "layers": 4},
     "vocoder": {"bands": 12, "width": 8, "steps": 60},
