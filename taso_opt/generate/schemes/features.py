@@ -3,9 +3,9 @@
 A model that takes raw images or measurements often brings them to one scale first, each channel by numbers of its own.
 So each linear operator is applied to data that are scaled or shifted by a number for each feature; the same on scaled
 weights, or with the sum of those added to what it gives, is a candidate where types and floats agree. Windows that
-reach over the border see zeros there, which no shift has touched: shifts are tried without padding, and a number that
-scales before a shift is tried behind it. So are scales and shifts behind the transposition that brings images from the
-layout that has channels last to that of convolutions.
+reach over the border see zeros there, which no shift has touched: shifts are tried without padding. Scales and shifts
+are also tried behind the transposition that brings images from the layout that has channels last to that of
+convolutions.
 """
 
 from __future__ import annotations
@@ -14,17 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from taso_opt.core.condition import POSITIVE, Condition
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
-from taso_opt.generate.equations.confirm import holds_in_floats
 from taso_opt.generate.schemes.lines import LINES
-from taso_opt.generate.schemes.passing import INSTANCES, confirmed
+from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.text import format_rule
 from taso_opt.spec.windows import ANY_WINDOWS
 
 
@@ -76,8 +73,7 @@ FORMS = (
 )
 
 
-SCALES, SHIFTS = ("Div", "Mul"), ("Add", "Sub")
-IMAGE = "n c h w"
+CHANGES = ("Add", "Div", "Mul", "Sub")
 LAYOUTS = (((-1, -3, -2), "*b h w c", "c", "c 1 1"), ((-1, -3, -2), "*b h w c", "", ""), (SWAP, "*b l c", "c", "c 1"))
 """Transpositions of what has channels last, and the shape of numbers that belong to channels, before and behind."""
 
@@ -86,11 +82,7 @@ def discover_features(library: SpecLibrary, seed: int, operators: frozenset[str]
     """Candidates in which features are scaled or shifted before named operators, in the order of their text form."""
     builder = library.builder()
     plain = (rule for form in FORMS for rule in _candidates(builder, form))
-    found = {format_rule(rule): rule for rule in confirmed((*plain, *_transposed(builder)), builder, seed, operators)}
-    for rule in _reordered(builder):
-        if rule.operators <= operators and holds_in_floats(rule, builder, seed, INSTANCES):
-            found[format_rule(rule)] = rule
-    return tuple(found[text] for text in sorted(found))
+    return confirmed((*plain, *_transposed(builder)), builder, seed, operators)
 
 
 def _candidates(builder: Builder, form: Linear) -> Iterator[Rule]:
@@ -123,19 +115,9 @@ def _shifts(
     return zip(shifts, targets, strict=True)
 
 
-def _reordered(builder: Builder) -> Iterator[Rule]:
-    """An image that is scaled by a positive number and then shifted, and the same shifted first."""
-    x, s = Var("x", parse_scheme(IMAGE)), Var("s", parse_scheme(""))
-    for (scale, other), shift, features in product((SCALES, SCALES[::-1]), SHIFTS, ("", "c 1 1")):
-        t = Var("t", parse_scheme(features))
-        source = builder.apply(shift, (builder.apply(scale, (x, s), {}), t), {})
-        before = builder.apply(shift, (x, builder.apply(other, (t, s), {})), {})
-        yield Rule((source,), (builder.apply(scale, (before, s), {}),)).under([Condition(s.name, POSITIVE)])
-
-
 def _transposed(builder: Builder) -> Iterator[Rule]:
     """What is scaled or shifted and then transposed, and the same transposed first."""
-    for (perm, data, before, behind), name in product(LAYOUTS, (*SCALES, *SHIFTS)):
+    for (perm, data, before, behind), name in product(LAYOUTS, CHANGES):
         x, s = Var("x", parse_scheme(data)), Var("s", parse_scheme(before))
         changed = builder.apply(name, (x, s), {})
         target = builder.apply(name, (builder.Transpose(x, perm=perm), _shaped(builder, s, behind)), {})
