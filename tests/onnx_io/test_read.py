@@ -264,6 +264,23 @@ def test_axes_of_one_element_that_a_constant_begins_with_are_left_away_where_it_
     assert model.number(b.args[0]) == model.number(Const("n", float32(1, 1, 1, 1)))
 
 
+def test_what_a_node_passes_on_may_be_a_result_that_no_specification_covers(read):
+    text = HEAD + "g (float[2,3] x, float[2,3] z) => (float[2,3] y) { a = BitShiftLike(x, z)  y = Slice(a, s, e) }"
+    proto = parser.parse_model(text.replace("BitShiftLike", "Mod <fmod = 1>"))
+    for name, values in (("s", [0]), ("e", [2])):
+        proto.graph.initializer.append(numpy_helper.from_array(np.array(values), name))
+    (y,) = read(proto).graph.outputs
+    assert y.operator == OPAQUE and len(y.args) == 2
+
+
+def test_a_constant_condition_loses_leading_axes_too(read):
+    text = HEAD + "g (float[2,3] x) => (float[2,3] y) <bool[1,3] c = {1, 0, 1}> { y = Where(c, x, n) }"
+    model = read(text, {"n": (1, 1)})
+    (y,) = model.graph.outputs
+    assert [model.builder.type(term).shape for term in y.args] == [(3,), (2, 3), ()]
+    assert model.folded(y.args[0]).tolist() == [True, False, True]
+
+
 def constants_of(term):
     """The constants among the operands of an operation, each with how it stands there."""
     below = [(operand.args[0] if isinstance(operand, Apply) else operand, operand) for operand in term.args]

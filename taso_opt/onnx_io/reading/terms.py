@@ -75,8 +75,7 @@ class _Reader:
         types: Mapping[str, TensorType],
         opaque: Collection[int],
     ) -> None:
-        self._proto, self._types = proto, types
-        self._spellings, self._operators = library.spellings, library.operators
+        self._proto, self._spellings, self._types = proto, library.spellings, types
         self._weights = Weights(dict(weights.tensors), weights.file)
         self._opaque, self._opset = opaque, opset_of(proto)
         inputs = (types.get(value.name, UNKNOWN_TYPE) for value in proto.graph.input)
@@ -235,7 +234,10 @@ class _Reader:
 
         Exporters write what is added to each channel as (c, 1, 1) or (1, c, 1, 1); rules know one of the two.
         """
-        if not isinstance(term, Apply) or len(term.args) < 2 or not self._operators[term.operator].elementwise:
+        if not isinstance(term, Apply) or len(term.args) < 2:
+            return term
+        operator = self._builder.operator(term)
+        if operator is None or not operator.elementwise:
             return term
         shorter = tuple(map(self._shortened, term.args))
         found = self._builder.apply(term.operator, shorter, dict(term.attributes))
