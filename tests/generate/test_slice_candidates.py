@@ -124,8 +124,10 @@ def test_nothing_is_found_for_operators_that_are_not_asked_for(library):
     assert {"MatMul", "Slice"} == {name for name in library.operators if about(found, name)}
 
 
-def test_the_library_holds_what_was_found(library, candidates):
-    known = {format_rule(rule) for rule in read_rules(None, library.builder())}
-    missing = {format_rule(rule) for rule in candidates} - known
-    assert all("Max(" in text or "Min(" in text for text in missing)
+def test_the_library_holds_what_was_found_or_what_says_more(library, candidates):
+    op = library.builder()
+    known = {format_rule(rule): rule for rule in read_rules(None, op)}
+    missing = [rule for rule in candidates if format_rule(rule) not in known]
     assert len(missing) < 5
+    for rule in missing:
+        assert any(subsumes(one, rule, op) for one in known.values() if one.operators == rule.operators)

@@ -24,9 +24,9 @@ def targets(folder, value, spell):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "model.onnx")
     model = read_model(folder / "model.onnx", LIBRARY, {})
     (product,) = model.graph.outputs
-    (constant,) = [part for part in product.args if not part.children]
-    (rectified,) = [part for part in product.args if part.children]
     rewriter = Rewriter.of_model(model, RuleSet((parse_rule(SIXTH, LIBRARY.builder()),)))
+    (constant,) = filter(rewriter.is_constant, product.args)
+    (rectified,) = (part for part in product.args if part is not constant)
     spelled = model.builder.apply("Mul", (rectified, spell(model.builder, constant, rectified)), {})
     return [step.image.operator for step in rewriter.rewrites(spelled)]
 
