@@ -12,6 +12,7 @@ from taso_opt.spec.constants import Constants
 
 MOST_OUTPUTS = 3
 MOST_OPERANDS = 4
+RESHAPE = "Reshape"
 MOST_NODES = 40
 LONGEST_DETAIL = 60
 
@@ -85,7 +86,10 @@ class _Pen:
 
     def _leaf(self, term: Term) -> DrawnNode:
         kind = "weight" if self._is_constant(term) else "value"
-        label = self._name(term) or (_operator(term) if isinstance(term, Apply) else "value")
+        name = self._name(term)
+        if name is None and kind == "weight" and isinstance(term, Apply) and term.operator == RESHAPE:
+            name = self._name(term.args[0])  # a weight in another shape
+        label = name or (_operator(term) if isinstance(term, Apply) else "value")
         return DrawnNode(kind, label, self._shape(term))
 
     def _shape(self, term: Term) -> str:

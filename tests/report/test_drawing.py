@@ -28,6 +28,12 @@ def test_operators_over_weights_are_marked_as_folded(op):
     assert sorted(node.kind for node in after.nodes) == ["folded", "operator", "value", "weight", "weight"]
 
 
+def test_a_weight_in_another_shape_keeps_its_name(op):
+    x, scale = tensor(Var, "x", 2, 3, 4, 4), op.Reshape(tensor(Const, "scale", 1, 3, 1, 1), shape=(3, 1, 1))
+    first, _ = draw_change([op.Relu(op.Mul(x, scale))], [op.Mul(op.Relu(x), scale)], name, op.types)
+    assert [(node.label, node.detail) for node in first.nodes if node.kind == "weight"] == [("scale", "[3, 1, 1]")]
+
+
 def test_operators_over_many_weights_and_over_parts_of_weights_are_folded(op):
     weights = [tensor(Const, f"w{at}", 4, 4) for at in range(MOST_OPERANDS + 1)]
     joined = op.Concat(*weights, axis=-2)
