@@ -65,7 +65,7 @@ golden: $(INSTALLED) ## write the help texts, error wordings and report fields t
 test-external: $(INSTALLED) ## run the onnx package's own backend tests and write docs/compatibility.md
 	@$(BIN)/python scripts/compatibility.py
 
-rules: $(INSTALLED) ## discover and prove the rule library anew (half an hour)
+rules: $(INSTALLED) ## discover and prove the rule library anew (about an hour)
 	@$(BIN)/python scripts/make_rules.py
 
 renew-rules: $(INSTALLED) ## prove the rules of the library again after a change of the specs, without discovery

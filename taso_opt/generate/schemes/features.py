@@ -71,7 +71,7 @@ FORMS = (
     _windows("n g w", "g 1 k", "g 1", "g 1 1", "g", "g"),
     _windows("n g*c w", "g*m c k", "", "", "g*m", "g"),
 )
-
+"""Products with the weights on either side, and convolutions with few, one or all channels in a group."""
 
 CHANGES = ("Add", "Div", "Mul", "Sub")
 LAYOUTS = (((-1, -3, -2), "*b h w c", "c", "c 1 1"), ((-1, -3, -2), "*b h w c", "", ""), (SWAP, "*b l c", "c", "c 1"))

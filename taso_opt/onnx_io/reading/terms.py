@@ -240,6 +240,8 @@ class _Reader:
         if operator is None or not operator.elementwise:
             return term
         shorter = tuple(map(self._shortened, term.args))
+        if shorter == term.args:
+            return term
         found = self._builder.apply(term.operator, shorter, dict(term.attributes))
         return found if self._builder.type(found) == self._builder.type(term) else term
 

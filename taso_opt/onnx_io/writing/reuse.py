@@ -30,6 +30,7 @@ def reused_nodes(model: Model, outputs: Sequence[Term], taken: Collection[int]) 
     found: dict[Term, Reuse] = {}
     used = set(taken)
     seen: set[Term] = set()
+    is_constant = Constants()
     stack = [*_anchors(model.graph.outputs, outputs), *zip(model.graph.outputs, outputs, strict=True)]
     while stack:
         old, new = stack.pop()
@@ -46,7 +47,7 @@ def reused_nodes(model: Model, outputs: Sequence[Term], taken: Collection[int]) 
         args = _paired(model.builder, old, new)
         stack.extend(reversed(list(zip(old.args, args, strict=True))))
         node = None if origin is None or old.operator == OPAQUE else origin.node
-        operands = None if node is None else _operands(model, node, old, args)
+        operands = None if node is None else _operands(model, node, old, args, is_constant)
         if node is not None and operands is not None and node not in used and new not in found:
             used.add(node)
             found[new] = Reuse(node, operands)
@@ -89,15 +90,19 @@ def _paired(builder: Builder, old: Apply, new: Apply) -> tuple[Term, ...]:
     return tuple(arg for arg in paired if arg is not None)
 
 
-def _operands(model: Model, node: int, old: Apply, args: Sequence[Term]) -> tuple[Term, ...] | None:
-    """What a node must be given to compute `old` over new operands; None when that cannot be told from its inputs."""
+def _operands(
+    model: Model, node: int, old: Apply, args: Sequence[Term], is_constant: Constants
+) -> tuple[Term, ...] | None:
+    """What a node must be given to compute `old` over new operands; None when that cannot be told from its inputs.
+
+    Constants that the node makes of its own, as a weight transposed, have to stay as they are.
+    """
     images: dict[Term, Term] = {}
     types = model.builder.types
     for before, after in zip(old.args, args, strict=True):
         if types(before) != types(after) or images.setdefault(before, after) is not after:
             return None
     operands = model.uses[node].operands
-    is_constant = Constants()
     moved = {before for before, after in images.items() if before is not after or not is_constant(before)}
     if not moved <= set(operands):
         return None

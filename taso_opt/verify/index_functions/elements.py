@@ -205,12 +205,8 @@ def at(element: Element, mapping: Mapping[str, Dim]) -> Element:
 
 def guard_of(margin: Dim) -> Guard:
     """The guard of a margin, without what all its coefficients share: 2 a + 1 >= 2 b is a >= b in whole numbers."""
-    coefficients = {monomial: coefficient for monomial, coefficient in terms_of(margin) if monomial}
-    shared = gcd(*coefficients.values())
-    if shared < 2:
-        return Guard(margin)
-    constant = sum(coefficient for monomial, coefficient in terms_of(margin) if not monomial)
-    return Guard(divide(margin - constant, shared) + constant // shared)
+    shared = gcd(*(coefficient for monomial, coefficient in terms_of(margin) if monomial))
+    return Guard(divide(margin, shared) if shared > 1 else margin)
 
 
 def factor_at(factor: Factor, mapping: Mapping[str, Dim]) -> Factor:
