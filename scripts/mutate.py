@@ -50,6 +50,8 @@ from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample
 
 CASES = 16
+"""What the runtime computes is compared with on so many applications of an operator."""
+
 OPSET = 23
 PARAMETER = Fraction(1, 4)
 """The value of parameters, such as the epsilon of a normalization: large enough for a change of it to be seen."""
@@ -265,7 +267,7 @@ def runtime_cases(library: SpecLibrary, name: str) -> Iterator[Case]:
     terms = list(
         _scalar_terms(library, name, generator) if library.operators[name].scalar else _terms(library, name, generator)
     )
-    for term in terms[:: max(len(terms) // CASES, 1)][:CASES]:
+    for term in _spread(terms):
         try:
             inputs = [argument for argument in term.args if isinstance(argument, Var)]
             model = standalone_model(builder, [term], inputs, opset=OPSET, ir_version=8)
@@ -286,14 +288,20 @@ def _prepared_cases(library: SpecLibrary, name: str, generator: np.random.Genera
     laws = (*library.axioms.values(), *library.definitions.values())
     stated = [(*one.left, *one.right) for law in laws for one in law.instances(builder)]
     found = [sides for sides in stated if _prepares(sides, name)]
-    for sides in found or [sides for sides in _shipped() if _prepares(sides, name)]:
-        for concrete in random_instances(builder, sides, CASES, generator, "float32"):
+    chosen = _spread(found or [sides for sides in _shipped() if _prepares(sides, name)])
+    for sides in chosen:
+        for concrete in random_instances(builder, sides, CASES // len(chosen), generator, "float32"):
             whole, plain = sorted(concrete, key=lambda side: any(_is(term, name) for term in postorder([side])))[::-1]
             inputs = variables(concrete)
             values = _values(inputs, generator)
             outputs = (values[plain],) if isinstance(plain, Var) else _plain(builder, plain, values)
             assert isinstance(whole, Apply)
             yield Case(whole, values, outputs)
+
+
+def _spread(found: Sequence[Any]) -> Sequence[Any]:
+    """Some of many things, spread over all of them."""
+    return found[:: max(len(found) // CASES, 1)][:CASES]
 
 
 def _prepares(sides: Sequence[Term], name: str) -> bool:

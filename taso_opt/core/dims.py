@@ -50,10 +50,7 @@ class Size:
         return _symbols(self.terms)
 
     def __add__(self, other: Dim) -> Dim:
-        merged = dict(self.terms)
-        for monomial, coefficient in terms_of(other):
-            merged[monomial] = merged.get(monomial, 0) + coefficient
-        return _size(merged)
+        return polynomial((*self.terms, *terms_of(other)))
 
     __radd__ = __add__
 
@@ -69,12 +66,7 @@ class Size:
     def __mul__(self, other: Dim) -> Dim:
         if len(self.terms) * len(terms_of(other)) > MAX_TERMS:
             raise TypeMismatch(f"expected sizes whose product has at most {MAX_TERMS} terms, found more")
-        product: dict[Monomial, int] = {}
-        for left, a in self.terms:
-            for right, b in terms_of(other):
-                monomial = tuple(sorted(left + right))
-                product[monomial] = product.get(monomial, 0) + a * b
-        return _size(product)
+        return polynomial((_together(left, right), a * b) for left, a in self.terms for right, b in terms_of(other))
 
     __rmul__ = __mul__
 
@@ -196,6 +188,14 @@ def terms_of(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
     return dim.terms if isinstance(dim, Size) else (((), dim),)
 
 
+def polynomial(terms: Iterable[tuple[Monomial, int]]) -> Dim:
+    """The size with these terms, the names of each in order; the inverse of `terms_of`."""
+    merged: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        merged[monomial] = merged.get(monomial, 0) + coefficient
+    return _size(merged)
+
+
 def bind(dim: Dim, values: Mapping[str, int]) -> Dim:
     """Replace the symbols that `values` names by integers, and quotients of these by their own."""
     return substitute(dim, lambda name: _bound(name, values))
@@ -229,14 +229,18 @@ def substitute(dim: Dim, replacement: Callable[[str], Dim | None]) -> Dim:
     """Replace every symbol by what `replacement` returns for it, keeping those for which it returns None."""
     if isinstance(dim, int):
         return dim
-    total: Dim = 0
+    lone = dim.symbol
+    if lone is not None:
+        found = replacement(lone)
+        return dim if found is None else found
+    terms: list[tuple[Monomial, int]] = []
     for monomial, coefficient in dim.terms:
-        factor: Dim = coefficient
-        for name in monomial:
-            found = replacement(name)
-            factor = (symbol(name) if found is None else found) * factor
-        total = factor + total if isinstance(factor, Size) else total + factor
-    return total
+        values = [(name, replacement(name)) for name in monomial]
+        factor = _size({tuple(name for name, value in values if value is None): coefficient})
+        for _, value in values:
+            factor = factor if value is None else value * factor
+        terms += terms_of(factor)
+    return polynomial(terms)
 
 
 _TERM = re.compile(r"[+-]?[^+-]+")
@@ -272,6 +276,11 @@ def _symbol_name(text: str) -> str:
     return text
 
 
+def _together(left: Monomial, right: Monomial) -> Monomial:
+    """The product of two monomials."""
+    return tuple(sorted(left + right)) if left and right else left or right
+
+
 def _without(monomial: Monomial, name: str | None) -> Monomial:
     if name is None:
         return monomial
@@ -280,9 +289,11 @@ def _without(monomial: Monomial, name: str | None) -> Monomial:
 
 
 def _size(terms: dict[Monomial, int]) -> Dim:
-    kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    kept = sorted((monomial, coefficient) for monomial, coefficient in terms.items() if coefficient)
     if not kept:
         return 0
-    if set(kept) == {()}:
-        return kept[()]
-    return Size(tuple(sorted(kept.items(), key=lambda entry: (entry[0] == (), entry[0]))))
+    if kept[0][0] == ():  # a number comes last
+        kept.append(kept.pop(0))
+        if len(kept) == 1:
+            return kept[0][1]
+    return Size(tuple(kept))

@@ -40,6 +40,7 @@ class Facts:
         self._least = dict(least)
         self._ranges: dict[str, Dim] = {}
         self._proved: set[Dim] = set()
+        self._unproved: set[Dim] = set()
         self._margins: set[Dim] = set()
         self._questions = 0
         self.conditions: dict[Condition, None] = {}
@@ -56,6 +57,7 @@ class Facts:
         """Take for granted that a size is not negative, because an operator is defined only then."""
         if not self._bounded(margin):
             self._margins.add(margin)
+            self._unproved.clear()
             self.conditions[Condition(margin, reason)] = None
 
     def surely(self, margin: Dim) -> bool:
@@ -68,9 +70,12 @@ class Facts:
 
     def proves(self, margin: Dim) -> bool:
         """Whether an index is never negative, by simple bounds or by Z3 over the integers."""
+        if margin in self._unproved:
+            return False
         if self.surely(margin):
             return True
         if isinstance(margin, int) or not self._by_z3(margin):
+            self._unproved.add(margin)
             return False
         self._proved.add(margin)
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from taso_opt.core.dims import Dim, Monomial, Size, divide, substitute, symbol, terms_of
+from taso_opt.core.dims import Dim, Monomial, Size, divide, polynomial, substitute, symbol, terms_of
 from taso_opt.core.quotients import QUOTIENT, quotient
 from taso_opt.verify.sizes import plain_symbols
 
@@ -37,28 +37,18 @@ def names_of(index: Dim) -> tuple[str, ...]:
     return index.symbols() if isinstance(index, Size) else ()
 
 
-def polynomial(terms: Terms) -> Dim:
-    """The index with these terms; the inverse of `dims.terms_of`."""
-    total: Dim = 0
-    for monomial, coefficient in terms:
-        total = _power_product(monomial) * coefficient + total
-    return total
-
-
 def split_at(index: Dim, name: str) -> tuple[Dim, Dim] | None:
     """`rest, factor` with index = rest + name * factor; None when the name occurs in a higher power."""
-    rest: Dim = 0
-    factor: Dim = 0
+    rest, factor = [], []
     for monomial, coefficient in terms_of(index):
-        count = monomial.count(name)
-        if count > 1:
-            return None
+        if name not in monomial:
+            rest.append((monomial, coefficient))
+            continue
         others = tuple(part for part in monomial if part != name)
-        if count:
-            factor = factor + _power_product(others) * coefficient
-        else:
-            rest = rest + _power_product(others) * coefficient
-    return rest, factor
+        if len(others) < len(monomial) - 1:
+            return None
+        factor.append((others, coefficient))
+    return polynomial(rest), polynomial(factor)
 
 
 def divided(index: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
@@ -73,7 +63,7 @@ def divided(index: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
             quotient_.append((left, coefficient // scale))
         else:
             rest.append((monomial, coefficient))
-    return polynomial(tuple(quotient_)), polynomial(tuple(rest))
+    return polynomial(quotient_), polynomial(rest)
 
 
 def _without(monomial: Monomial, names: Monomial) -> Monomial | None:
@@ -83,10 +73,3 @@ def _without(monomial: Monomial, names: Monomial) -> Monomial | None:
             return None
         left.remove(name)
     return tuple(left)
-
-
-def _power_product(monomial: Monomial) -> Dim:
-    total: Dim = 1
-    for name in monomial:
-        total = symbol(name) * total
-    return total

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from taso_opt.core.dims import Dim, terms_of
+from taso_opt.core.dims import Dim, polynomial, terms_of
 from taso_opt.core.dims import product as size_of
 from taso_opt.verify.index_functions.elements import Bound
 from taso_opt.verify.index_functions.facts import Facts
-from taso_opt.verify.index_functions.indices import names_of, polynomial
+from taso_opt.verify.index_functions.indices import names_of
 
 Segment: TypeAlias = tuple[Dim, ...]
 Layout: TypeAlias = tuple[Segment, ...]

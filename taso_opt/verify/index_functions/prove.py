@@ -113,7 +113,9 @@ def _difference(xp: IndexArrays, left: Tensor, right: Tensor) -> str | None:
             return f"the sides have shapes {list(left.shape)} and {list(right.shape)}"
     layouts = [merged(one, other) for one, other in zip(left.layouts, right.layouts, strict=True)]
     for place, _ in places(xp.facts, layouts):
-        ours, theirs = (_normal(xp.facts, canonical(side.at(place))) for side in (left, right))
+        ours, theirs = (canonical(side.at(place)) for side in (left, right))
+        if ours != theirs:
+            ours, theirs = (_normal(xp.facts, side) for side in (ours, theirs))
         if ours != theirs:
             # What tables of numbers leave is written out; then the other side has to be.
             ours, theirs = (_normal(xp.facts, written_out(side, MAX_COPIES)) for side in (ours, theirs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taso_opt.core.dims import Dim, terms_of
+from taso_opt.core.dims import Dim, polynomial, terms_of
 from taso_opt.verify.index_functions.elements import (
     Access,
     Amount,
@@ -18,7 +18,6 @@ from taso_opt.verify.index_functions.elements import (
     Product,
     Reciprocal,
 )
-from taso_opt.verify.index_functions.indices import polynomial
 
 LENGTH = 400
 

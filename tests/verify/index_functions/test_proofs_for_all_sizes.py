@@ -15,8 +15,8 @@ from taso_opt.verify.scalar_rules import is_scalar
 from taso_opt.verify.verdict import Counterexample, Unknown
 
 LIBRARY = load_specs()
-SHARES = 8
-"""The rules of the library are proved in so many tests, which several processes may share."""
+SHARES = 4
+"""The rules that rest on axioms are proved in so many tests, which several processes may share."""
 
 BAD = Path(__file__).parents[2] / "rules" / "bad"
 
@@ -60,7 +60,9 @@ def test_few_proofs_lean_on_what_operators_need_and_then_both_sides_need_it(monk
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_every_rule_of_the_library_that_rests_on_axioms_is_proved_for_all_sizes(share):
-    for record in tuple(read_records(None))[share::SHARES]:
+    """The library's check follows their proofs from axioms, and proves all others for all sizes itself."""
+    resting = [record for record in read_records(None) if record.certificate.axioms]
+    for record in resting[share::SHARES]:
         builder = LIBRARY.builder()
         rule = read_record(record, builder, None)
         if is_scalar(builder, rule):
