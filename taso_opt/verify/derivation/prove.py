@@ -68,13 +68,11 @@ class Prover:
         Tracking assertions is much slower than proving, so only what is proved already comes here, and for some of it
         the limit does not suffice: None.
         """
-        solver = _solver(())
-        for name in self._relevant(rule):
-            solver.assert_and_track(z3.And(self._law(name)), name)
-        reason = _refute_negation(solver, negation(self._library.builder(), rule.source, rule.target), popped=False)
-        return (
-            None if reason is not None else tuple(self._fewest(rule, sorted(str(name) for name in solver.unsat_core())))
-        )
+        for names in (self._near(rule), self._relevant(rule)):
+            core = self._core(rule, names)
+            if core is not None:
+                return tuple(self._fewest(rule, core))
+        return None
 
     def is_redundant(self, name: str) -> bool:
         """Whether an axiom follows from the others, at all its schemes and attributes."""
@@ -88,19 +86,26 @@ class Prover:
         others = self._others(name)
         needed: dict[str, None] = {}
         for one in self._instances[name]:
-            solver = _solver(())
-            for other in others:
-                solver.assert_and_track(z3.And(self._law(other)), other)
-            goal = negation(self._library.builder(), one.left, one.right)
-            if _refute_negation(solver, goal, popped=False) is None:
-                core = sorted(map(str, solver.unsat_core()))
-                needed.update(dict.fromkeys(self._fewest(Rule(one.left, one.right), core)))
+            rule = Rule(one.left, one.right)
+            core = self._core(rule, others)
+            if core is not None:
+                needed.update(dict.fromkeys(self._fewest(rule, core)))
         return tuple(sorted(needed))
 
     def _others(self, name: str) -> list[str]:
         """The axioms that can be instantiated for what one states, without that one."""
         rules = [Rule(one.left, one.right) for one in self._instances[name]]
         return sorted({other for rule in rules for other in self._relevant(rule)} - {name})
+
+    def _core(self, rule: Rule, axioms: Iterable[str]) -> list[str] | None:
+        """Those of some axioms that a proof of an equation rests on; None where there is none within the limit."""
+        solver = _solver(())
+        for name in axioms:
+            solver.assert_and_track(z3.And(self._law(name)), name)
+        goal = negation(self._library.builder(), rule.source, rule.target)
+        if _refute_negation(solver, goal, popped=False) is not None:
+            return None
+        return sorted(map(str, solver.unsat_core()))
 
     def _fewest(self, rule: Rule, axioms: Sequence[str]) -> list[str]:
         """Axioms that prove an equation and of which none can be left out."""
