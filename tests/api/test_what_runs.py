@@ -187,6 +187,7 @@ def test_a_wrong_rewriting_beside_a_missing_library_is_a_mismatch(save, process,
 
 
 def test_what_stands_behind_a_loop_without_an_end_is_checked_alone(save, process, monkeypatch):
+    monkeypatch.setattr("taso_opt.search.judging.kinds.TRIAL_LIMIT_S", 1.0)
     monkeypatch.setattr("taso_opt.search.judging.agreement.CHECK_LIMIT_S", 1.0)
     monkeypatch.setattr("taso_opt.search.judging.finals.GRACE_S", 1.0)
     body = "g (int64 i, bool on, float[4,16] s) => (bool go, float[4,16] t) { go = Identity(on)  t = Relu(s) }"
