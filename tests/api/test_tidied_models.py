@@ -14,7 +14,7 @@ from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Tidied, operator_counts, signature
 from taso_opt.runtime import RuntimeProcess
 
-QUICK = OptimizeSettings(budget=20.0, dims={"a": 2, "b": 8})
+QUICK = OptimizeSettings(budget=2.0, dims={"a": 2, "b": 8})
 CHOICES = 40
 BRANCH = """r{0} = Shape(h{0})  n{0} = Size(r{0})  c{0} = Equal(n{0}, two)
     h{1} = If (c{0}) <then_branch = p{0} () => (float[a, b] u{0})
