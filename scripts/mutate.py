@@ -50,8 +50,6 @@ from taso_opt.verify.scalars import prove_scalars
 from taso_opt.verify.verdict import Counterexample
 
 CASES = 16
-"""What the runtime computes is compared with on so many applications of an operator."""
-
 OPSET = 23
 PARAMETER = Fraction(1, 4)
 """The value of parameters, such as the epsilon of a normalization: large enough for a change of it to be seen."""
@@ -300,7 +298,7 @@ def _prepared_cases(library: SpecLibrary, name: str, generator: np.random.Genera
 
 
 def _spread(found: Sequence[Any]) -> Sequence[Any]:
-    """Some of many things, spread over all of them."""
+    """As many as are compared with the runtime, spread over all."""
     return found[:: max(len(found) // CASES, 1)][:CASES]
 
 
