@@ -73,7 +73,10 @@ def command(
         progress("loading")
         from taso_opt.api import OptimizeSettings, optimize_file
         from taso_opt.api.settings import require_sound
+        from taso_opt.onnx_io import data_files
 
+        if any(map(Path.exists, reports)):
+            check_report_paths(reports, data_files(model))
         settings = OptimizeSettings(fp_class=FpClass(fp_class), dims=parse_sizes(dims), **options)
         require_sound(settings)
         try:

@@ -243,6 +243,15 @@ def test_a_wrong_option_gives_one_line_and_loses_nothing(arguments, wording, tow
     assert not (tmp_path / "towers.opt.onnx").exists()
 
 
+def test_no_report_takes_the_place_of_the_weights_of_the_model(tmp_path, capsys):
+    path, data = tmp_path / "model.onnx", tmp_path / "weights.json"
+    onnx.save(towers(), path, save_as_external_data=True, location=data.name, size_threshold=0)
+    before = data.read_bytes()
+    assert main(["optimize", str(path), "--report", str(data)]) == 2
+    assert f"expected a report in a file of its own, found {data}" in capsys.readouterr().err
+    assert data.read_bytes() == before and not (tmp_path / "model.opt.onnx").exists()
+
+
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
 def test_a_folder_that_cannot_be_written_is_refused(towers_file, capsys):
     """At once: a search would be lost with what it found."""

@@ -28,6 +28,7 @@ from taso_opt.onnx_io.files.external import (
     stored,
 )
 from taso_opt.onnx_io.files.in_place import write_whole
+from taso_opt.onnx_io.files.load import load_model
 from taso_opt.onnx_io.scopes import all_tensors
 
 INLINE_LIMIT = 1_500_000_000
@@ -137,6 +138,11 @@ def check_data(out: Path, proto: ModelProto, original: Path, force: bool) -> Non
     _copies(original, proto, out, force)
     if _tensors_to_move(proto, out, original, INLINE_LIMIT):
         _data_path(out, locations, original, force)
+
+
+def data_files(original: Path) -> list[Path]:
+    """The files beside a model file that hold its external data; InvalidInputError when it cannot be read."""
+    return [original.parent / location for location in _locations(load_model(original))]
 
 
 def _check_no_data(out: Path, locations: Iterable[str], original: Path) -> None:
