@@ -21,7 +21,7 @@ from taso_opt.api.session import Progress
 from taso_opt.api.settings import CompareSettings, OptimizeSettings, Sizes, require_sound
 from taso_opt.core.rule import FpClass
 from taso_opt.core.scratch import scratch_folder
-from taso_opt.errors import UsageError
+from taso_opt.errors import MismatchError, UsageError
 from taso_opt.onnx_io import ModelProto, load_model, model_in_memory, store_model
 from taso_opt.report.explained import Explanation
 from taso_opt.report.record import ARRAYS_IN_MEMORY, MODEL_IN_MEMORY, Comparison, Record
@@ -89,7 +89,12 @@ def optimize(
         target = _path("output", output) or place.folder / "result.onnx"
         settings = replace(settings, output=target, inputs=place.samples(inputs))
         require_sound(settings)
-        result = _optimized(place, model, settings, output, progress or _log)
+        try:
+            result = _optimized(place, model, settings, output, progress or _log)
+        except MismatchError as error:
+            if isinstance(error.evidence, Record):
+                error.evidence = _without_scratch(error.evidence, model, output, inputs)
+            raise
     return replace(result, report=_without_scratch(result.report, model, output, inputs))
 
 

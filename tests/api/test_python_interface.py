@@ -18,7 +18,7 @@ from rich.console import Console
 import taso_opt
 from sample_reports import SAMPLES
 from taso_opt.api.settings import usual_budget
-from taso_opt.errors import InvalidInputError, RuleError, UsageError
+from taso_opt.errors import InvalidInputError, MismatchError, RuleError, UsageError
 from taso_opt.report.page import render_html
 from taso_opt.verify.verdict import Proved, Refuted
 
@@ -247,6 +247,19 @@ def test_a_report_of_arrays_in_memory_says_so_and_gives_no_command(chain):
     assert (report.input, report.settings["inputs"]) == ("model in memory", "arrays in memory")
     assert "tasoopt optimize" not in render_html(report) and "called from Python" in render_html(report)
     assert "tasoopt-scratch" not in render_html(report)
+
+
+def test_the_evidence_of_a_mismatch_names_no_temporary_file(chain, monkeypatch):
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(chain)
+    wrong.graph.node[0].input[0] = "doubled"
+    wrong.graph.node.insert(0, helper.make_node("Add", ["x", "x"], ["doubled"]))
+    monkeypatch.setattr("taso_opt.api.contest.rewritten", lambda *_: wrong)
+    with pytest.raises(MismatchError) as caught:
+        taso_opt.optimize(chain, inputs={"x": np.ones((64, 512), np.float32)}, budget=2)
+    record = caught.value.evidence
+    assert (record.result, record.input, record.output) == ("mismatch", "model in memory", None)
+    assert (record.settings["output"], record.settings["inputs"]) == (None, "arrays in memory")
 
 
 def test_what_is_no_model_is_refused(chain):
