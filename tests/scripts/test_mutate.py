@@ -4,6 +4,7 @@ import pytest
 
 import mutants
 import mutate
+from runtime_cases import runtime_cases
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_axiom
@@ -67,13 +68,25 @@ def test_a_sample_of_the_mutated_meanings_has_no_survivor():
 @pytest.mark.parametrize("change", ["line 7: 2 * channels becomes 2 + channels", "line 6: 0 becomes 1"])
 def test_a_changed_preparation_of_kernels_is_told_from_what_the_runtime_computes(change):
     function = LIBRARY.operators["PairGroups"].evaluate
-    cases = list(mutate.runtime_cases(LIBRARY, "PairGroups"))
+    cases = list(runtime_cases(LIBRARY, "PairGroups"))
     assert len(cases) > 10 and all(case.agrees(LIBRARY) for case in cases)
     changed = [mutant for mutant in mutants.changed_meanings(function) if mutant.change == change]
     assert changed
     for mutant in changed:
         with mutants.in_force(function, mutant):
             assert mutate._meaning_fate(LIBRARY, {"PairGroups": cases}) == "caught"
+
+
+@pytest.mark.parametrize("name", ["Celu", "FourierKernel"])
+def test_each_mutant_of_what_no_law_states_is_told_from_what_the_runtime_computes(name):
+    function = LIBRARY.operators[name].evaluate
+    cases = list(runtime_cases(LIBRARY, name))
+    assert cases and all(case.agrees(LIBRARY) for case in cases)
+    changed = list(mutants.changed_meanings(function))
+    assert len(changed) > 3
+    for mutant in changed:
+        with mutants.in_force(function, mutant):
+            assert mutate._meaning_fate(LIBRARY, {name: cases}) == "caught", mutant.change
 
 
 def test_a_mutated_meaning_is_in_force_only_for_a_while():

@@ -16,8 +16,8 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from mutate import CHOSEN, CONSTANTS, TRUTHS
-from mutate import NUMBERS as ENDS
+from runtime_cases import CHOSEN, CONSTANTS, TRUTHS
+from runtime_cases import NUMBERS as ENDS
 from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
