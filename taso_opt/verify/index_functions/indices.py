@@ -8,8 +8,6 @@ from taso_opt.core.dims import Dim, Monomial, Size, divide, polynomial, substitu
 from taso_opt.core.quotients import QUOTIENT, quotient
 from taso_opt.verify.sizes import plain_symbols
 
-Terms = tuple[tuple[Monomial, int], ...]
-
 
 def replaced(index: Dim, mapping: Mapping[str, Dim]) -> Dim:
     """The index with names replaced, those inside quotients included."""
