@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 from onnx import parser
 
-from taso_opt.core.dims import Dim, symbol
+from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.term import Apply, Attribute, Term, Var, postorder, variables
 from taso_opt.core.types import REAL, TRUTH, TensorType
@@ -22,17 +22,18 @@ from taso_opt.onnx_io import standalone_model
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
-from taso_opt.spec import SpecLibrary, load_specs, piecewise
+from taso_opt.spec import Operator, SpecLibrary, load_specs
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.elementwise import SCALARS
 from taso_opt.spec.fourier import PARTS, frequencies
+from taso_opt.spec.piecewise import ratio
 from taso_opt.spec.resampling import METHODS
 from taso_opt.spec.rule_file import read_rules
 
 CASES = 16
 OPSET = 23
 PARAMETER = Fraction(1, 4)
-"""The value of parameters, such as the epsilon of a normalization: large enough for a change of it to be seen."""
+"""The unit of parameters, such as the epsilon of a normalization: large enough for a change of it to be seen."""
 
 CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.044715)}
 """Parameters that are constants of ONNX's own, by the operator and its number of operands: its last ones."""
@@ -43,8 +44,18 @@ TRUTHS = {"Where": (0,)}
 NUMBERS = {"Clamp": (1, 2), "LeakyRelu": (1,), "ScaledElu": (1,)}
 """Operands of scalar functions that are one number for all elements."""
 
-ATTRIBUTES = {"LeakyRelu": (1,), "ScaledElu": (1,)}
-"""Those of them that ONNX keeps in attributes."""
+ATTRIBUTES = {
+    "Attention": (3,),
+    "BatchNormalization": (5,),
+    "GroupNormalization": (3,),
+    "InstanceNormalization": (1,),
+    "LRN": (1, 2),
+    "LayerNormalization": (1,),
+    "LeakyRelu": (1,),
+    "RMSNormalization": (1,),
+    "ScaledElu": (1,),
+}
+"""Operands that ONNX keeps in attributes."""
 
 TOLERANCE = 2e-4
 
@@ -92,10 +103,8 @@ def runtime_cases(library: SpecLibrary, name: str) -> Iterator[Case]:
     if library.operators[name].weights_only:
         yield from _prepared_cases(library, name, generator)
         return
-    terms = list(
-        _scalar_terms(library, name, generator) if library.operators[name].scalar else _terms(library, name, generator)
-    )
-    for term in _spread(terms):
+    # Few operators that others define have more than one definition, and axioms are many.
+    for term in _spread(applications(library, name, 1, CASES)):
         try:
             inputs = [argument for argument in term.args if isinstance(argument, Var)]
             model = standalone_model(builder, [term], inputs, opset=OPSET, ir_version=8)
@@ -184,57 +193,71 @@ def _run(model: bytes, inputs: Sequence[Var], values: Mapping[Any, Any]) -> tupl
     return tuple(session.run(None, {f"i{at}": _typed(values[one], one) for at, one in enumerate(inputs)}))
 
 
-def _terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> list[Apply]:
-    builder = library.builder()
-    found: dict[Apply, None] = dict.fromkeys(_chosen_terms(library, name, generator))
-    defined = library.operators[name].defined  # by one definition, where others occur in several axioms
-    for axiom in (*library.axioms.values(), *library.definitions.values()):
-        for instance in axiom.instances(builder):
+def applications(library: SpecLibrary, name: str, from_axioms: int, from_definitions: int) -> list[Apply]:
+    """Distinct applications of one operator over variables of float32, shapes and attributes at random.
+
+    From each axiom and each definition so many instances; an operator with neither is applied as it is enumerated.
+    """
+    builder, operator = library.builder(), library.operators[name]
+    generator = np.random.default_rng(len(name))
+    if operator.scalar:
+        return list(dict.fromkeys(_scalar_applications(builder, operator, generator)))
+    found = dict.fromkeys(_chosen_applications(builder, operator, generator))
+    laws = [(law, from_axioms) for law in library.axioms.values()]
+    laws += [(law, from_definitions) for law in library.definitions.values()]
+    for law, count in laws:
+        for instance in law.instances(builder):
             roots = (*instance.left, *instance.right)
-            if not any(_is(term, name) for term in postorder(roots)):
-                continue
-            for concrete in random_instances(builder, roots, CASES if defined else 1, generator, "float32"):
-                for term in postorder(concrete):
-                    if isinstance(term, Apply) and term.operator == name:
-                        shapes = [builder.type(argument).shape for argument in term.args]
-                        operands = [_operand(at, shape, defined) for at, shape in enumerate(shapes)]
-                        constants = CONSTANTS.get((name, len(operands)), ())
-                        own = [literal(Fraction(*piecewise.ratio(value)), "float32") for value in constants]
-                        operands[len(operands) - len(own) :] = own
-                        found[builder.apply(name, operands, dict(term.attributes))] = None
+            if any(_is(term, name) for term in postorder(roots)):
+                concrete = random_instances(builder, roots, count, generator, "float32")
+                terms = (term for sides in concrete for term in postorder(sides))
+                found |= {_alone(builder, term): None for term in terms if isinstance(term, Apply) and _is(term, name)}
     return list(found)
 
 
-def _chosen_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:
+def _alone(builder: Builder, term: Apply) -> Apply:
+    """The same application over variables, and over numbers where ONNX keeps operands in attributes."""
+    types = [TensorType("float32", builder.type(argument).shape) for argument in term.args]
+    operands = _operands(term.operator, types)
+    constants = CONSTANTS.get((term.operator, len(operands)), ())
+    operands[len(operands) - len(constants) :] = [literal(Fraction(*ratio(value)), "float32") for value in constants]
+    return builder.apply(term.operator, operands, dict(term.attributes))
+
+
+def _operands(name: str, types: Sequence[TensorType]) -> list[Term]:
+    """Variables, and different numbers for what ONNX keeps in attributes."""
+    operands: list[Term] = [Var(f"x{at}", kind) for at, kind in enumerate(types)]
+    for at in ATTRIBUTES.get(name, ()):
+        operands[at] = literal((at + 1) * PARAMETER, "float32")
+    return operands
+
+
+def _chosen_applications(builder: Builder, operator: Operator, generator: np.random.Generator) -> Iterator[Apply]:
     """What the enumeration tries of an operator that has no axioms, over shapes of rank 1 to 4."""
-    builder, operator = library.builder(), library.operators[name]
     enumerated = [choice for family in operator.choices.values() for choice in family] if operator.defined else []
-    choices = enumerated or CHOSEN.get(name, ())
+    choices = enumerated or CHOSEN.get(operator.name, ())
     for choice, rank in product(choices, range(1, 5)):
+        operand = Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))
         try:
-            term = builder.apply(name, [Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))], choice)
+            term = builder.apply(operator.name, [operand], choice)
         except TypeMismatch:
             continue
-        for (concrete,) in random_instances(builder, [term], 2, generator, "float32"):
+        for (concrete,) in random_instances(builder, [term], 3, generator, "float32"):
             assert isinstance(concrete, Apply)
             yield concrete
 
 
-def _operand(at: int, shape: tuple[Dim, ...], defined: bool) -> Term:
-    """A variable; the parameters of operators that are defined by others, behind the first operand, are constants."""
-    is_variable = shape or at == 0 or not defined
-    return Var(f"x{at}", TensorType("float32", shape)) if is_variable else literal(PARAMETER, "float32")
-
-
-def _scalar_terms(library: SpecLibrary, name: str, generator: np.random.Generator) -> Iterator[Apply]:
-    builder, operator = library.builder(), library.operators[name]
+def _scalar_applications(builder: Builder, operator: Operator, generator: np.random.Generator) -> Iterator[Apply]:
+    """A scalar function with each choice of its parameters over shapes of rank 0 to 4, further operands smaller."""
+    name = operator.name
     for attributes in (*operator.choices.get(SCALARS, ({},)), *CHOSEN.get(name, ())):
-        for rank in range(4):
+        for rank in (*range(5), *range(5), 3, 4):
             shape = tuple(int(size) for size in generator.integers(1, 6, rank))
-            shapes = [() if at in NUMBERS.get(name, ()) else shape[at > 0 :] for at in range(int(operator.arity or 1))]
-            types = [TRUTH if at in TRUTHS.get(name, ()) else "float32" for at in range(len(shapes))]
-            kinds = [TensorType(*one) for one in zip(types, shapes, strict=True)]
-            operands: list[Term] = [Var(f"x{at}", kind) for at, kind in enumerate(kinds)]
-            for at in ATTRIBUTES.get(name, ()):
-                operands[at] = literal(PARAMETER, "float32")
-            yield builder.apply(name, operands, attributes)
+            kept = shape[int(generator.integers(0, rank + 1)) :]
+            smaller = tuple(size if generator.integers(2) else 1 for size in kept)
+            shapes = [shape, smaller, smaller][: int(operator.arity or 1)]
+            for at in NUMBERS.get(name, ()):
+                shapes[at] = ()
+            kinds = [TRUTH if at in TRUTHS.get(name, ()) else "float32" for at in range(len(shapes))]
+            types = [TensorType(kind, one) for kind, one in zip(kinds, shapes, strict=True)]
+            yield builder.apply(name, _operands(name, types), attributes)

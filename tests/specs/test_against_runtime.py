@@ -16,20 +16,15 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from runtime_cases import CHOSEN, CONSTANTS, TRUTHS
-from runtime_cases import NUMBERS as ENDS
-from taso_opt.core.dims import symbol
-from taso_opt.core.literal import literal
+from runtime_cases import applications
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
-from taso_opt.core.types import REAL, TRUTH, TensorType
-from taso_opt.errors import SpecError, TypeMismatch
+from taso_opt.core.types import TRUTH, TensorType
+from taso_opt.errors import SpecError
 from taso_opt.onnx_io import read_model, standalone_model
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import load_specs
-from taso_opt.spec.elementwise import SCALARS
-from taso_opt.spec.piecewise import ratio
 from taso_opt.spec.rule_file import read_rules
 
 OPSETS = (9, 11, 13, 17, 18, 20, 23)
@@ -60,19 +55,6 @@ Softsign knows no single numbers."""
 UNKNOWN_TO_REFERENCE = (("RNN", ("activation", "Relu")),)
 """Attributes of operators that ONNX's reference does not know."""
 
-NUMBERS = {
-    "Attention": (3,),
-    "BatchNormalization": (5,),
-    "GroupNormalization": (3,),
-    "InstanceNormalization": (1,),
-    "LRN": (1, 2),
-    "LayerNormalization": (1,),
-    "LeakyRelu": (1,),
-    "RMSNormalization": (1,),
-    "ScaledElu": (1,),
-}
-"""Operands that ONNX keeps in attributes."""
-
 
 def is_stated_by(law, name):
     """Whether a law stands in the file of an operator."""
@@ -96,71 +78,9 @@ TOLERANCE = {"rtol": 2e-4, "atol": 2e-5}
 
 
 @cache
-def applications(name):
-    """Distinct applications of one operator over variables of float32, shapes and attributes at random."""
-    library = load_specs()
-    op = library.builder()
-    generator = np.random.default_rng(len(name))
-    if library.operators[name].scalar:
-        return scalar_applications(op, library.operators[name], generator)
-    seen = dict.fromkeys(chosen_applications(op, library.operators[name], generator))
-    laws = [(axiom, 3) for axiom in library.axioms.values()]
-    laws += [(definition, 12) for definition in library.definitions.values()]
-    for law, count in laws:
-        for instance in law.instances(op):
-            roots = (*instance.left, *instance.right)
-            if not applies(roots, name):
-                continue
-            for concrete in random_instances(op, roots, count, generator, "float32"):
-                for term in postorder(concrete):
-                    if isinstance(term, Apply) and term.operator == name:
-                        seen.setdefault(alone(op, term))
-    return list(seen)
-
-
-def scalar_applications(op, operator, generator):
-    """A scalar function with each choice of its parameters over shapes of rank 0 to 4, further operands smaller."""
-    found = {}
-    for attributes in operator.choices.get(SCALARS, ({},)):
-        for rank in (*range(5), *range(5), 3, 4):
-            shape = tuple(int(size) for size in generator.integers(1, 6, rank))
-            kept = shape[int(generator.integers(0, rank + 1)) :]
-            smaller = tuple(size if generator.integers(2) else 1 for size in kept)
-            shapes = [shape, smaller, smaller][: operator.arity]
-            for at in ENDS.get(operator.name, ()):
-                shapes[at] = ()
-            types = [TRUTH if at in TRUTHS.get(operator.name, ()) else "float32" for at in range(len(shapes))]
-            operands = [Var(f"x{at}", TensorType(*one)) for at, one in enumerate(zip(types, shapes, strict=True))]
-            for at in NUMBERS.get(operator.name, ()):
-                operands[at] = literal(Fraction(at + 1, 4), "float32")
-            found.setdefault(op.apply(operator.name, operands, attributes))
-    return list(found)
-
-
-def chosen_applications(op, operator, generator):
-    """An operator of one operand, without axioms, at each choice of its attributes over shapes of rank 1 to 4."""
-    if not operator.defined:
-        return
-    enumerated = [choice for choices in operator.choices.values() for choice in choices]
-    for attributes in enumerated or CHOSEN.get(operator.name, ()):
-        for rank in range(1, 5):
-            operand = Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))
-            try:
-                term = op.apply(operator.name, [operand], attributes)
-            except TypeMismatch:
-                continue
-            yield from (concrete for (concrete,) in random_instances(op, [term], 3, generator, "float32"))
-
-
-def alone(op, term):
-    """The same application over variables, and over numbers where ONNX keeps operands in attributes."""
-    variables = [Var(f"x{at}", TensorType("float32", op.type(arg).shape)) for at, arg in enumerate(term.args)]
-    for at in NUMBERS.get(term.operator, ()):
-        variables[at] = literal(Fraction(at + 1, 4), "float32")
-    constants = CONSTANTS.get((term.operator, len(term.args)), ())
-    for at, value in enumerate(constants, start=len(term.args) - len(constants)):
-        variables[at] = literal(Fraction(*ratio(value)), "float32")
-    return op.apply(term.operator, variables, dict(term.attributes))
+def cases_of(name):
+    """Distinct applications of one operator, those of definitions many: few operators have more than one."""
+    return applications(load_specs(), name, 3, 12)
 
 
 def models(op, cases):
@@ -251,7 +171,7 @@ def _rounded(value):
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_the_meaning_of_an_operator_is_what_the_runtime_and_the_reference_compute(library, name):
-    cases = applications(name)
+    cases = cases_of(name)
     assert len(cases) >= 10, f"too few cases for {name}"
     op = library.builder()
     for number, (term, opset, model) in enumerate(models(op, cases)):
@@ -284,7 +204,7 @@ def test_what_is_no_number_is_told_as_the_runtime_tells_it(library):
 def test_what_an_operator_writes_is_valid_and_reads_back_as_itself(library, name, tmp_path):
     op = library.builder()
     path = tmp_path / "model.onnx"
-    for term, opset, model in models(op, applications(name)):
+    for term, opset, model in models(op, cases_of(name)):
         onnx.checker.check_model(onnx.load_from_string(model), full_check=True)
         path.write_bytes(model)
         output = read_model(path, library).graph.outputs[0]
