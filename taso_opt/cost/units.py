@@ -1,13 +1,13 @@
 """Cuts a graph into the units that ONNX Runtime executes as one kernel after its own fusions.
 
-The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a sum and the
-activation behind it or a batch normalization into a matrix product of rank 2, and a scalar factor or a transposition
-into any matrix product. A unit is such a group, a region of light operators that the runtime may fuse as a whole (see
-`regions`), or a single operator; its cost is measured as a small model under all optimizations, so that a fusion that
-the runtime does not make after all costs what its parts cost. Constant scales and shifts of the channels that a
-convolution gives, batch normalizations among them, go into its filters and its bias, in each runtime: units that differ
-in these alone have one key. So have convolutions that add up many products, with a bias and without, where a bias is no
-kernel of its own.
+The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a bias into a
+product with one matrix, other sums and the activation behind a sum or a batch normalization into a product of two
+matrices, and a scalar factor or a transposition into any product. A unit is such a group, a region of light operators
+that the runtime may fuse as a whole (see `regions`), or a single operator; its cost is measured as a small model under
+all optimizations, so that a fusion that the runtime does not make after all costs what its parts cost. Constant scales
+and shifts of the channels that a convolution gives, batch normalizations among them, go into its filters and its bias,
+in each runtime: units that differ in these alone have one key. So have convolutions that add up many products, with a
+bias and without, where a bias is no kernel of its own.
 """
 
 from __future__ import annotations
@@ -264,7 +264,8 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
             return is_light or _filtered(term, before, finder) is not None
         return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
     if last is not anchor:
-        return isinstance(last, Apply) and last.operator == "Add" and term.operator in GEMM_ACTIVATIONS
+        is_sum = isinstance(last, Apply) and last.operator == "Add"
+        return is_sum and term.operator in GEMM_ACTIVATIONS and finder.rank(anchor) == 2
     if term.operator == "Add":
         return len(others) == 1 and _is_gemm_sum(anchor, others[0], finder.builder)
     if not others or not all(map(finder.is_constant, others)):
@@ -275,12 +276,20 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
 
 
 def _is_gemm_sum(product: Apply, added: Term, builder: Builder) -> bool:
-    """Whether a product and what is added to it have shapes that one Gemm computes."""
-    shape, other = builder.type(product).shape, builder.type(added).shape
-    if len(shape) != 2 or any(builder.type(operand).rank != 2 for operand in product.args):
+    """Whether one Gemm computes a product and what is added to it.
+
+    Of a product of two matrices that is what broadcasts to it; of rows on several axes, which one matrix multiplies,
+    it is what has a number for each column.
+    """
+    left, right = (builder.type(operand) for operand in product.args)
+    other = builder.type(added).shape
+    if right.rank != 2:
         return False
-    rows, columns = shape
-    return other in ((columns,), (1, columns), (rows, 1), (rows, columns))
+    columns = right.shape[1]
+    if other == (columns,):
+        return True
+    rows = left.shape[0]
+    return left.rank == 2 and other in ((1, columns), (rows, 1), (rows, columns))
 
 
 def _filtered(term: Term, group: Collection[Term], finder: UnitFinder) -> Term | None:

@@ -120,13 +120,28 @@ def test_a_batch_normalization_joins_a_matrix_product_of_rank_two():
     assert len(keys(op, [normalized(op, deep, 4)])) == 2
 
 
-def test_a_bias_joins_a_matrix_product_of_rank_two_only():
+@pytest.mark.parametrize("rows", [(4,), (2, 4), (3, 2, 4)])
+def test_a_bias_joins_a_product_with_one_matrix_whatever_axes_its_rows_have(rows):
+    op = load_specs().builder()
+    product = op.MatMul(tensor(Var, "x", *rows, 8), tensor(Const, "w", 8, 6))
+    assert len(keys(op, [op.Add(product, tensor(Const, "b", 6))])) == 1
+
+
+@pytest.mark.parametrize(
+    ("weights", "added"), [((2, 8, 6), (6,)), ((8, 6), (1, 6)), ((8, 6), (4, 6)), ((8, 6), (2, 4, 6)), ((8, 1), (6,))]
+)
+def test_what_is_no_bias_of_a_product_of_rank_three_is_added_apart(weights, added):
+    op = load_specs().builder()
+    product = op.MatMul(tensor(Var, "x", 2, 4, 8), tensor(Const, "w", *weights))
+    assert len(keys(op, [op.Add(product, tensor(Const, "b", *added))])) == 2
+
+
+def test_an_activation_joins_the_biased_product_of_two_matrices_only():
     op = load_specs().builder()
     w, b = tensor(Const, "w", 8, 6), tensor(Const, "b", 6)
-    flat = op.Add(op.MatMul(tensor(Var, "x", 4, 8), w), b)
-    batched = op.Add(op.MatMul(tensor(Var, "y", 2, 4, 8), w), b)
+    flat, deep = (op.Relu(op.Add(op.MatMul(tensor(Var, "x", *rows, 8), w), b)) for rows in ((4,), (2, 4)))
     assert len(keys(op, [flat])) == 1
-    assert len(keys(op, [batched])) == 2
+    assert len(keys(op, [deep])) == 2
 
 
 @pytest.mark.parametrize("shape", [(6,), (1, 6), (4, 1), (4, 6)])
