@@ -36,7 +36,7 @@ from taso_opt.api.tidying import with_tidied_model
 from taso_opt.core.garbage import rare_garbage_collection
 from taso_opt.core.rule import Rule
 from taso_opt.core.scratch import scratch_folder
-from taso_opt.core.term import Term
+from taso_opt.core.term import Term, postorder
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -64,10 +64,12 @@ from taso_opt.search.clock import Clock
 from taso_opt.search.judging.finals import FailedCheck
 from taso_opt.search.judging.kinds import remark, telling_kind
 from taso_opt.search.judging.samples import Sample
+from taso_opt.search.neighbourhood import live_operators
 from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.remembered import RememberedSearch
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import Builder
+from taso_opt.spec.constants import Constants
 
 NOISE_SHARE = 0.01
 """Of the original's cost: by how much a predicted gain may move when the costs behind it are measured again."""
@@ -106,7 +108,7 @@ def optimize_file(
     require_runtime(chosen.runtime)
     tell("reading the model")
     read, samples = _read(path, output, chosen)
-    budget = usual_budget(len(read.proto.graph.node)) if chosen.budget is None else chosen.budget
+    budget = _budget(read, chosen)
     chosen = replace(chosen, budget=budget)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
         info, run = running(runtime, chosen)
@@ -120,6 +122,12 @@ def optimize_file(
         job = with_respelled_nodes(with_replaced_calls(with_tidied_model(job)))
         record = _optimized(with_rewritten_bodies(job, _faster))
     return replace(record, seconds=time.monotonic() - started)
+
+
+def _budget(model: Model, chosen: OptimizeSettings) -> float:
+    """Seconds for the search: as the user says, else by the operators that are left when the runtime has folded all."""
+    computed = live_operators(postorder(model.graph.outputs), Constants())
+    return usual_budget(computed) if chosen.budget is None else chosen.budget
 
 
 def _optimized(job: Job) -> Record:

@@ -104,6 +104,14 @@ def test_a_report_says_how_long_the_search_could_take(chain):
     assert taso_opt.optimize(chain, dry_run=True).report.settings["budget"] == usual_budget(1) == 40.0
 
 
+def test_only_what_is_computed_when_the_model_runs_makes_the_search_longer(chain):
+    """Files state constants by nodes, and compute sizes by nodes that the runtime folds."""
+    for number in range(1500):
+        stated = helper.make_tensor(f"stated_{number}", TensorProto.FLOAT, [1], [number])
+        chain.graph.node.append(helper.make_node("Constant", [], [f"stated_{number}"], value=stated))
+    assert taso_opt.optimize(chain, dry_run=True).report.settings["budget"] == usual_budget(1)
+
+
 def test_progress_goes_to_the_function_that_is_given(chain):
     heard = []
     taso_opt.optimize(chain, budget=2, dry_run=True, progress=heard.append)

@@ -122,7 +122,10 @@ def test_sizes_that_are_outputs_are_still_given(tmp_path):
         ("y = ConstantOfShape(a)", ([2],), [0.0, 0.0]),
         ("y = Transpose <perm = [1, 0]> (a)", ([[1, 2], [3, 4]],), [[1, 3], [2, 4]]),
         ("y = Div(a)", ([7],), None),  # not valid either
-        ("y = Mod(a, b)", ([7], [2]), None),
+        ("y = Mod(a, b)", ([7, 8], [4]), [3, 0]),
+        ("y = Mod(a, b)", ([-7], [4]), None),
+        ("y = Mod(a, b)", ([7], [0]), None),
+        ('y = BitShift <direction = "LEFT"> (a, b)', ([7], [2]), None),
         ("y = Mul(a, b)", ([1] * 65, [2]), None),  # no shape has so many axes
     ],
 )

@@ -13,7 +13,12 @@ from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.sizes.inference import infer_types, symbolic_skeleton
 from taso_opt.onnx_io.sizes.open import symbolic_types
 
-KNOWN = PLACES + ", int64 two = {2}, int64[1] second = {1}, int64[1] all = {9223372036854775807}, int64[1] four = {4}"
+KNOWN = PLACES + ", int64 two = {2}, int64[1] second = {1}, int64[1] all = {9223372036854775807}, int64[1] four = {4}, "
+KNOWN += "int64[1] seven = {7}, int64[1] eight = {8}"
+
+
+FILLED = "m = Mod(eight, seven)  p = Concat <axis = 0> (first, first, first, first, first, m)  f = Pad(x, p)"
+"""The last axis, filled up with zeros by as many as are computed."""
 
 
 def model(nodes, inputs="", known=""):
@@ -59,10 +64,16 @@ def shapes_of_a_run(proto, feed):
             (B, N),
         ),
         ("t = Concat <axis = 0> (n1, n1)  m = ConstantOfShape(t)  y = MatMul(m, x)", (B, N, 8)),
+        ("p = Concat <axis = 0> (first, second, n1, first, four, first)  y = Pad(x, p)", (B, N + 5, N + 8)),
+        (f"{FILLED}  y = Relu(f)", (B, N, 9)),
+        (f"{FILLED}  y = Slice(f, two1, all, rest)", (B, N, 7)),
+        (f"{FILLED}  y = Slice(f, two1, rest, rest)", (B, N, 6)),
+        (f"{FILLED}  y = Slice(f, rest, lowest, rest, rest)", (B, N, 9)),
+        (f"{FILLED}  y = Slice(f, first, all, rest, two1)", (B, N, 5)),
     ],
 )
 def test_what_a_run_computes_from_sizes_is_known_before(tmp_path, nodes, shape):
-    proto = model(nodes, known=", int64[1] two1 = {2}")
+    proto = model(nodes, known=", int64[1] two1 = {2}, int64[1] lowest = {-9223372036854775807}")
     assert types_of(proto, tmp_path)["y"] == TensorType("float32", shape)
     for sizes in ({"b": 2, "n": 5}, {"b": 3, "n": 1}):
         x = np.ones((sizes["b"], sizes["n"], 8), np.float32)
@@ -96,6 +107,8 @@ def test_positions_alone_may_be_fewer_than_the_input_has(tmp_path):
     "nodes",
     [
         "y = Slice(x, second, n1, second)",  # no size below zero has a name
+        "p = Concat <axis = 0> (first, rest, first, first, first, first)  y = Pad(x, p)",  # nor here
+        "p = Concat <axis = 0> (n1, first)  y = Pad(x, p, , second)",
         "y = Slice(x, first, b1, second)",
         "y = Slice(x, first, rest, second)",
         "t = Slice(x, first, b1, second)  y = Add(t, x)",  # a batch of none would make one row none

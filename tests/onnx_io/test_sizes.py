@@ -9,6 +9,7 @@ from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model
 from taso_opt.onnx_io.sizes.computed import numeric_types
 from taso_opt.onnx_io.sizes.inference import infer_types, symbolic_skeleton, with_numbers
+from taso_opt.onnx_io.sizes.open import symbolic_types
 from taso_opt.spec import load_specs
 
 POSITIONS = """<ir_version: 8, opset_import: ["" : 17]>
@@ -19,6 +20,11 @@ g (float[b,s,8] x) => (float[n,8] y) {
 LONG = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n] x) => (int64[m] y) {
   shape = Shape(x)  size = Gather <axis = 0> (shape, zero)  most = Mul(size, many)  y = Range(zero, most, one) }"""
+
+FILLED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[n,5] x) => (float[p,q] y) {
+  rest = Mod(eight, five)  zeros = ConstantOfShape <value = int64[1] {0}> (rest)
+  pads = Concat <axis = 0> (zeros, rest)  y = Pad(x, pads) }"""
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 LOOP = "t, z = Loop <body = b (int64 i, bool c, {state} s) => (bool d, {state} {next}, float[1, 3] o) {{ {nodes} }}>"
@@ -39,7 +45,19 @@ def test_sizes_are_followed_through_the_arithmetic_of_exporters(embedded, tmp_pa
     bare = symbolic_skeleton(embedded, tmp_path / "model.onnx")
     numbers = {"b": 2, "s": 16}
     assert not infer_types(with_numbers(bare, numbers))["y"].is_static
-    assert str(numeric_types(bare, numbers)["y"]) == "[16, 8]"
+    assert str(numeric_types(bare, symbolic_types(bare), numbers)["y"]) == "[16, 8]"
+
+
+def test_what_symbols_tell_is_not_computed_once_more(embedded, tmp_path, monkeypatch):
+    monkeypatch.setattr("onnxscript.optimizer.fold_constants_ir", lambda *_, **__: pytest.fail("folded"))
+    bare = symbolic_skeleton(embedded, tmp_path / "model.onnx")
+    types = {name: TensorType("float32", (symbol("b"), symbol("s") + 1)) for name in symbolic_types(bare)}
+    assert str(numeric_types(bare, types, {"b": 2, "s": 16})["y"]) == "[2, 17]"
+
+
+def test_zeros_of_a_computed_shape_are_computed_where_they_are_few(tmp_path):
+    bare = symbolic_skeleton(model(FILLED, eight=[8], five=[5], axis=[0]), tmp_path / "model.onnx")
+    assert str(numeric_types(bare, infer_types(bare), {"n": 3})["y"]) == "[3, 8]"
 
 
 def test_a_symbol_stands_for_the_size_that_it_has_and_not_for_an_assumed_one(embedded, tmp_path):
@@ -53,7 +71,7 @@ def test_a_symbol_stands_for_the_size_that_it_has_and_not_for_an_assumed_one(emb
 def test_what_would_be_large_is_not_computed(tmp_path, monkeypatch):
     monkeypatch.setattr("numpy.arange", lambda *_, **__: pytest.fail("computed"))
     bare = symbolic_skeleton(model(LONG, zero=0, one=1, many=2**40), tmp_path / "model.onnx")
-    assert "y" in numeric_types(bare, {"n": 3})
+    assert "y" in numeric_types(bare, symbolic_types(bare), {"n": 3})
 
 
 def test_what_cannot_be_folded_is_typed_as_it_stands(embedded, tmp_path, monkeypatch):
@@ -63,7 +81,7 @@ def test_what_cannot_be_folded_is_typed_as_it_stands(embedded, tmp_path, monkeyp
     monkeypatch.setattr("onnxscript.optimizer.fold_constants_ir", fails)
     bare = symbolic_skeleton(embedded, tmp_path / "model.onnx")
     numbers = {"b": 2, "s": 16}
-    assert numeric_types(bare, numbers) == infer_types(with_numbers(bare, numbers))
+    assert numeric_types(bare, infer_types(bare), numbers) == infer_types(with_numbers(bare, numbers))
 
 
 @pytest.mark.parametrize(

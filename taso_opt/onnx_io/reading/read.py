@@ -45,7 +45,7 @@ def read_model(
     types = symbolic_types(bare)
     required = _required_inputs(proto)
     bindings = input_bindings({name: types.get(name, UNKNOWN_TYPE) for name in required}, dims or {}, shapes or {})
-    numeric = numeric_types(bare, bindings)
+    numeric = numeric_types(bare, types, bindings)
     inner = {name: tuple(shape) for name, shape in (shapes or {}).items() if name not in required}
     numeric |= {name: TensorType(types.get(name, UNKNOWN_TYPE).dtype, shape) for name, shape in inner.items()}
     # 2. Turn the nodes into terms; a node that does not type under the numbers too becomes opaque, and all is redone.

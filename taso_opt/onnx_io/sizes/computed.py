@@ -73,11 +73,19 @@ ARITHMETIC = frozenset(
 """The operators that exporters compute sizes with."""
 
 
-def numeric_types(bare: ModelProto, numbers: Mapping[str, int]) -> dict[str, TensorType]:
-    """The type of every value of a skeleton whose symbols are bound to numbers, with as few open sizes as can be."""
+def numeric_types(
+    bare: ModelProto, symbolic: Mapping[str, TensorType], numbers: Mapping[str, int]
+) -> dict[str, TensorType]:
+    """The type of every value of a skeleton whose symbols are bound to numbers, with as few open sizes as can be.
+
+    `symbolic` has what is known of them with symbols.
+    """
+    types = {name: kind.bind(numbers) for name, kind in symbolic.items()}
+    if all(map(_is_known, types.values())):
+        return types
     bound = with_numbers(bare, numbers)
     types = infer_types(bound)
-    if all(_is_known(kind) for kind in types.values()):
+    if all(map(_is_known, types.values())):
         return types
     return types | {name: kind for name, kind in infer_types(_folded(bound)).items() if _is_known(kind)}
 
@@ -103,9 +111,14 @@ def _folded(bound: ModelProto) -> ModelProto:
 
 
 def _should_fold(node: onnx_ir.Node) -> bool | None:
-    """None leaves it to the library's limits of size; False where nothing says that the results are small."""
+    """None leaves it to the library's limits of size; False where nothing says that the results are small.
+
+    The library leaves small constants of one number as they are unless told otherwise, to keep files small.
+    """
     if node.domain or node.op_type not in ARITHMETIC:
         return False
     shapes = [output.shape for output in node.outputs]
     small = all(shape is not None and shape.is_static() and prod(shape.numpy()) <= MOST_FOLDED for shape in shapes)
-    return None if small else False
+    if not small:
+        return False
+    return True if node.op_type == "ConstantOfShape" else None

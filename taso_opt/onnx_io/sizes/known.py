@@ -29,14 +29,17 @@ ASKING = frozenset({"Shape", "Size"})
 
 ARITHMETIC = frozenset(
     {
-        *("Add", "Cast", "Ceil", "Clip", "Concat", "ConstantOfShape", "Div", "Floor", "Gather", "Max", "Min", "Mul"),
-        *("Neg", "ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
+        *("Add", "Cast", "Ceil", "Clip", "Concat", "ConstantOfShape", "Div", "Floor", "Gather", "Max", "Min", "Mod"),
+        *("Mul", "Neg", "ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
     }
 )
 """The operators that exporters compute with sizes."""
 
 MOVING = frozenset({"Gather", "Slice"})
 """Those of which a result may be known where not all sizes of a shape are: they only choose between them."""
+
+QUOTIENTS = frozenset({"Div", "Mod"})
+"""Those of which runtimes may give other results for negative numbers."""
 
 ROUNDED_OFTEN = frozenset({"ReduceProd"})
 """Those that round floats more than once, in an order of the runtime's own."""
@@ -80,7 +83,7 @@ def chosen_sizes(node: NodeProto, sizes: Sequence[T]) -> Sequence[T]:
 def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -> Array | None:
     """The value of a node with one result over the values of its operands; None for what is not about such numbers.
 
-    Quotients of negative numbers and by zero are left out, where runtimes may differ.
+    Quotients and remainders of negative numbers and by zero are left out, where runtimes may differ.
     """
     operands = [value for value in values if value is not None and _is_followed(value)]
     if node.op_type not in ARITHMETIC or len(operands) < len(values) or not stays_small(node, operands):
@@ -88,7 +91,7 @@ def computed_size(node: NodeProto, values: Sequence[Array | None], opset: int) -
     if node.op_type in ROUNDED_OFTEN and not all(map(_is_whole, operands)):
         return None
     try:
-        if node.op_type == "Div" and not (operands[0].min() >= 0 and operands[1].min() > 0):
+        if node.op_type in QUOTIENTS and not (operands[0].min() >= 0 and operands[1].min() > 0):
             return None
         found = evaluated(node, operands, opset)
     except Exception as error:  # noqa: BLE001 - of a model that nobody has checked by running it, anything may be wrong

@@ -67,6 +67,7 @@ class _OpenSizes:
             "Concat": self._joined,
             "Expand": self._expanded,
             "MatMul": self._multiplied,
+            "Pad": self._padded,
             "Range": self._counted,
             "Reshape": self._reshaped,
             "Slice": self._cut,
@@ -156,6 +157,13 @@ class _OpenSizes:
         left, right = shapes
         return (*self._together([left[:-2], right[:-2]]), left[-2], right[-1])
 
+    def _padded(self, node: NodeProto) -> Shape | None:
+        """Of pads that are computed; those in attributes ONNX follows."""
+        kind, pads = self._type(node.input[0]), self._dims(node.input[1]) if len(node.input) > 1 else None
+        if kind == UNKNOWN_TYPE or pads is None or len(pads) != 2 * kind.rank or any(node.input[3:]):
+            return None
+        return [total((size, *pads[at :: kind.rank])) for at, size in enumerate(kind.shape)]
+
     def _joined(self, node: NodeProto) -> Shape | None:
         shapes = self._shapes(node)
         if not shapes:
@@ -185,7 +193,7 @@ class _OpenSizes:
         return shape
 
     def _cut(self, node: NodeProto) -> Shape | None:
-        """Of slices those from the start on."""
+        """Of axes whose size is a symbol those from the start on."""
         kind, bounds = self._type(node.input[0]), [self._dims(name) for name in node.input[1:]]
         starts, ends, axes, steps = [*bounds, None, None][:4]
         if kind == UNKNOWN_TYPE or starts is None or ends is None or None in bounds:
@@ -194,8 +202,12 @@ class _OpenSizes:
         given = self._types[node.output[0]].shape
         shape: list[Dim | None] = list(kind.shape)
         for axis, start, end, step in zip(chosen, starts, ends, steps or (1,) * len(starts), strict=True):
-            from_start = (start, step) == (0, 1)
-            shape[axis] = self._kept(kind.shape[axis], end, given[axis]) if from_start else None
+            size = shape[axis]
+            if isinstance(size, int) and all(isinstance(bound, int) for bound in (start, end, step)):
+                shape[axis] = len(range(*slice(start, end, step).indices(size)))
+            else:
+                from_start = (start, step) == (0, 1)
+                shape[axis] = self._kept(kind.shape[axis], end, given[axis]) if from_start else None
         return shape
 
     def _kept(self, size: Dim, end: Dim, result: Dim) -> Dim | None:
