@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from onnx import GraphProto, ModelProto, TypeProto
@@ -38,17 +40,17 @@ def read_model(
     file that is no valid model and UsageError for a wrong entry of `dims`.
     """
     path = Path(path)
-    # 1. Load, check, and infer all types twice: with symbols, and with the numbers that symbols are bound to.
+    # 1. Load, check, and infer all types with symbols.
     proto = load_model(path)
     weights = collect_weights(proto.graph, path)
     bare = symbolic_skeleton(proto, path)
     types = symbolic_types(bare)
     required = _required_inputs(proto)
     bindings = input_bindings({name: types.get(name, UNKNOWN_TYPE) for name in required}, dims or {}, shapes or {})
-    numeric = numeric_types(bare, types, bindings)
     inner = {name: tuple(shape) for name, shape in (shapes or {}).items() if name not in required}
-    numeric |= {name: TensorType(types.get(name, UNKNOWN_TYPE).dtype, shape) for name, shape in inner.items()}
-    # 2. Turn the nodes into terms; a node that does not type under the numbers too becomes opaque, and all is redone.
+    given = {name: TensorType(types.get(name, UNKNOWN_TYPE).dtype, shape) for name, shape in inner.items()}
+    # 2. Turn the nodes into terms; a node that does not type under numbers too becomes opaque, and all is redone.
+    numeric = _NumericTypes(bare, types, bindings, given)
     opaque: set[int] = set()
     while True:
         read = read_terms(proto, weights, library, types, opaque)
@@ -77,13 +79,29 @@ def _graph_inputs(read: TermGraph) -> tuple[Var, ...]:
     return tuple(dict.fromkeys(term for term in read.values.values() if isinstance(term, Var)))
 
 
-def _known_bindings(read: TermGraph, numeric: Mapping[str, TensorType], bindings: Mapping[str, int]) -> dict[str, int]:
+@dataclass(frozen=True)
+class _NumericTypes:
+    """The types of all values of a skeleton with numbers for its symbols; of some values they are given."""
+
+    bare: ModelProto
+    symbolic: Mapping[str, TensorType]
+    numbers: Mapping[str, int]
+    given: Mapping[str, TensorType]
+
+    @cached_property
+    def all(self) -> Mapping[str, TensorType]:
+        """Inferred when first asked for: what symbols tell needs no numbers."""
+        return {**numeric_types(self.bare, self.symbolic, self.numbers), **self.given}
+
+
+def _known_bindings(read: TermGraph, numeric: _NumericTypes, bindings: Mapping[str, int]) -> dict[str, int]:
     """Numbers for symbols: those of the inputs, and those that follow value by value."""
     numbers = dict(bindings)
     for name, term in read.values.items():
         types = read.builder.types(term)
-        if len(types) == 1 and name in numeric:
-            learn(types[0], numeric[name], numbers)
+        is_open = len(types) == 1 and any(True for dim in types[0].shape for _ in open_symbols(dim, numbers))
+        if is_open and name in numeric.all:
+            learn(types[0], numeric.all[name], numbers)
     return numbers
 
 
