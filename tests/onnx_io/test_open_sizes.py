@@ -65,6 +65,7 @@ def shapes_of_a_run(proto, feed):
         ),
         ("t = Concat <axis = 0> (n1, n1)  m = ConstantOfShape(t)  y = MatMul(m, x)", (B, N, 8)),
         ("p = Concat <axis = 0> (first, second, n1, first, four, first)  y = Pad(x, p)", (B, N + 5, N + 8)),
+        ("t = Concat <axis = 0> (n1, second, two1)  y = Tile(x, t)", (B * N, N, 16)),
         (f"{FILLED}  y = Relu(f)", (B, N, 9)),
         (f"{FILLED}  y = Slice(f, two1, all, rest)", (B, N, 7)),
         (f"{FILLED}  y = Slice(f, two1, rest, rest)", (B, N, 6)),

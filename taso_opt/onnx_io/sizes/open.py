@@ -71,6 +71,7 @@ class _OpenSizes:
             "Range": self._counted,
             "Reshape": self._reshaped,
             "Slice": self._cut,
+            "Tile": self._repeated,
         }
 
     def resolved(self) -> dict[str, TensorType]:
@@ -191,6 +192,12 @@ class _OpenSizes:
         whole, divisor = product(source.shape), product(tuple(others))
         shape[rest] = None if divisor == 0 else divide(whole, divisor)
         return shape
+
+    def _repeated(self, node: NodeProto) -> Shape | None:
+        kind, counts = self._type(node.input[0]), self._dims(node.input[1])
+        if kind == UNKNOWN_TYPE or counts is None or len(counts) != kind.rank:
+            return None
+        return [size * count for size, count in zip(kind.shape, counts, strict=True)]
 
     def _cut(self, node: NodeProto) -> Shape | None:
         """Of axes whose size is a symbol those from the start on."""
