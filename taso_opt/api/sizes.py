@@ -25,8 +25,10 @@ LADDER = (1, 512, 256, 128, 64, 1024, 32, 16)
 """What a size may be, the likeliest first: a batch, the length of a signal or a text, the side of an image."""
 
 MOST_TRIED = 1000
+MOST_LOOKS = 4
 MOST_SEEN, SEEING_LIMIT_S = 64, 60.0
-"""How many inner values are looked at, and how long that may take."""
+"""How many inner values are looked at at once, and how long that may take."""
+
 ASSUMED = "the model leaves sizes open and was measured at {} (--dim or --inputs gives others)"
 
 
@@ -84,24 +86,41 @@ def at_sizes_that_run(
 
 
 def with_seen_sizes(model: Model, samples: Sequence[Sample], process: RuntimeProcess, run: RunSettings) -> Model:
-    """The same with the sizes that inner values have when it runs, where costs would rest on guesses."""
-    if not model.guessed or any(entry.bound is None for entry in model.inputs):
-        return model
+    """The same with the sizes that inner values have when it runs, where costs would rest on guesses.
+
+    Most follow from a few: these are looked at, then what is still guessed.
+    """
+    seen: dict[str, tuple[int, ...]] = {}
+    for _ in range(MOST_LOOKS):
+        found = _seen_shapes(model, seen, samples, process, run)
+        if not found:
+            break
+        seen |= found
+        model = read_model(model.path, load_specs(), sizes_of(model), {**_shapes(samples), **seen})
+    return model
+
+
+def _seen_shapes(
+    model: Model, known: Container[str], samples: Sequence[Sample], process: RuntimeProcess, run: RunSettings
+) -> dict[str, tuple[int, ...]]:
+    """The shapes of outputs and of some values of which sizes are guessed, but for known ones; none if nothing runs."""
     outputs = model.proto.graph.output
     given = [value.name for value in outputs]
-    guessed = [name for name in model.guessed if name not in given][:MOST_SEEN]
+    guessed = [name for name in model.guessed if name not in known]
+    if not guessed or any(entry.bound is None for entry in model.inputs):
+        return {}
+    inner = [name for name in guessed if name not in given][:MOST_SEEN]
     # What stands behind is told by counting from the end: a sequence among the outputs counts as many.
-    shown = [*given, *guessed] if all(value.type.HasField("tensor_type") for value in outputs) else guessed
+    shown = [*given, *inner] if all(value.type.HasField("tensor_type") for value in outputs) else inner
     if not shown:
-        return model
+        return {}
     with suppress(TasoError), scratch_folder() as folder:
-        save_atomically(showing(model.proto, guessed), folder / "shown.onnx", original=model.path, durable=False)
+        save_atomically(showing(model.proto, inner), folder / "shown.onnx", original=model.path, durable=False)
         feeds = sample_feeds(model.inputs, samples, run.seed, 1)[:1]
         (arrays,) = run_feeds(process, folder / "shown.onnx", feeds, run.judge, "none", SEEING_LIMIT_S)
         pairs = zip(shown, arrays[-len(shown) :], strict=True)
-        shapes = {name: array.shape for name, array in pairs if array.size}
-        return read_model(model.path, load_specs(), sizes_of(model), {**_shapes(samples), **shapes})
-    return model
+        return {name: array.shape for name, array in pairs if array.size and name not in known}
+    return {}
 
 
 def sizes_of(model: Model) -> dict[str, int]:

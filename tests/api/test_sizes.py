@@ -230,6 +230,21 @@ def test_sizes_that_hang_on_values_are_seen_where_the_model_runs(tmp_path, proce
     assert found.graph.outputs == model.graph.outputs, "what is true of the model rests on no run"
 
 
+def test_what_is_still_guessed_after_a_look_is_looked_at(tmp_path, process, monkeypatch):
+    monkeypatch.setattr("taso_opt.api.sizes.MOST_SEEN", 1)
+    text = DATA.replace("(float[K,8] z)", "(float[K,8] z, float v)").replace(
+        "{ m =", "{ e = Neg(y)  n = Less(x, zero)  m ="
+    )
+    text = text.replace("z = Tanh(d) }", "z = Tanh(d)  a = Compress <axis = 0> (e, n)  w = Relu(a)  v = ReduceMax(w) }")
+    (tmp_path / "data.onnx").write_bytes(parser.parse_model(text).SerializeToString())
+    model, samples = read_with_samples(tmp_path / "data.onnx", {"N": 50}, None)
+    assert model.guessed == ("c", "a")
+    found = as_it_runs(model, {"N": 50}, samples, process, RunSettings())
+    (x,) = (feed["x"] for feed in sample_feeds(model.inputs, (), 0, 1))
+    assert set(found.bindings.values()) == {50, np.count_nonzero(x > 0), np.count_nonzero(x < 0)}
+    assert not found.guessed
+
+
 def test_sizes_are_seen_beside_outputs_that_are_sequences(tmp_path, process):
     text = DATA.replace("(float[K,8] z)", "(float[K,8] z, seq(float[M,8]) u)").replace(
         "z = Tanh(d)", "z = Tanh(d)  u = SplitToSequence <axis = 0> (y, one)"
