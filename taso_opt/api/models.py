@@ -69,11 +69,11 @@ def optimize(
     the `runtime` (onnxruntime or openvino) in which the result is to be faster; for symbolic dims the sizes in `dims`;
     for the check and the timing the arrays in `inputs` by name, random ones of the `seed` for what is not there.
 
-    The search takes at most `budget` seconds (40 for models of up to a thousand operators, more for larger ones) and
-    passes through graphs up to `alpha` times as costly as the best. `objective` says what is to be small, within
-    `memory_limit` bytes and with at most `max_size_growth` per cent of bytes added to the weights; `allow_slower`
-    writes what is better by another objective even if it is slower. With `dry_run` it ends with the search. `progress`
-    takes each line that says what is being done; without it they go to the log.
+    The search takes at most `budget` seconds (40 for models that compute up to a thousand operators, more for larger
+    ones) and passes through graphs up to `alpha` times as costly as the best. `objective` says what is to be small,
+    within `memory_limit` bytes and with at most `max_size_growth` per cent of bytes added to the weights;
+    `allow_slower` writes what is better by another objective even if it is slower. With `dry_run` it ends with the
+    search. `progress` takes each line that says what is being done; without it they go to the log.
 
     Raises UsageError for wrong options, InvalidInputError for what is no model, UnsupportedError when no runtime can
     run here, MismatchError when a rewritten model computes something else; nothing is written then.

@@ -15,7 +15,7 @@ from taso_opt.errors import MismatchError
 if TYPE_CHECKING:
     from taso_opt.report.record import Record
 
-BUDGET = "Time for the search [40; 15 more for each thousand operators beyond a thousand]."
+BUDGET = "Time for the search [40; 15 more for each thousand computed operators beyond a thousand]."
 OBJECTIVE = "latency, flops, memory, launches or weights, or a mix such as latency=1,memory=0.1."
 MEMORY_LIMIT = "The most memory, as estimated, such as 64MB."
 SIZE_GROWTH = "The most bytes of weights to add, such as 10%."

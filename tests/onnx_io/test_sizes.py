@@ -21,6 +21,11 @@ LONG = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n] x) => (int64[m] y) {
   shape = Shape(x)  size = Gather <axis = 0> (shape, zero)  most = Mul(size, many)  y = Range(zero, most, one) }"""
 
+HALVED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,4,6,6] x) => (float[p,q,r,s] y) {
+  shape = Shape(x)  size = Gather <axis = 0> (shape, axis)  half = Div(size, two)
+  left = Slice(x, zero, half, axis)  y = Conv(left, f) }"""
+
 FILLED = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n,5] x) => (float[p,q] y) {
   rest = Mod(eight, five)  zeros = ConstantOfShape <value = int64[1] {0}> (rest)
@@ -53,6 +58,16 @@ def test_what_symbols_tell_is_not_computed_once_more(embedded, tmp_path, monkeyp
     bare = symbolic_skeleton(embedded, tmp_path / "model.onnx")
     types = {name: TensorType("float32", (symbol("b"), symbol("s") + 1)) for name in symbolic_types(bare)}
     assert str(numeric_types(bare, types, {"b": 2, "s": 16})["y"]) == "[2, 17]"
+
+
+def test_sizes_that_terms_tell_are_not_inferred_with_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr("taso_opt.onnx_io.reading.read.numeric_types", lambda *_: pytest.fail("inferred"))
+    proto = model(HALVED, axis=[1], two=[2], zero=[0], f=np.ones((3, 2, 3, 3), np.float32))
+    bare = symbolic_skeleton(proto, tmp_path / "model.onnx")
+    assert not symbolic_types(bare)["y"].is_static
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    read = read_model(tmp_path / "model.onnx", load_specs())
+    assert [str(read.builder.type(output)) for output in read.graph.outputs] == ["[1, 3, 4, 4]"]
 
 
 def test_zeros_of_a_computed_shape_are_computed_where_they_are_few(tmp_path):
