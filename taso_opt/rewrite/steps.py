@@ -14,7 +14,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.onnx_io import Model
 from taso_opt.rewrite.finding.cuts import whole_cuts
 from taso_opt.rewrite.finding.joins import whole_joins
-from taso_opt.rewrite.finding.merges import Merges
+from taso_opt.rewrite.finding.merges import Merges, Place
 from taso_opt.rewrite.finding.step import Step, leaves_whole
 from taso_opt.rewrite.finding.sums import sums
 from taso_opt.rewrite.finding.together import Together
@@ -201,7 +201,7 @@ class Rewriter:
         live = self._live(terms)
         for term in live:
             yield from self.rewrites(term)
-        for whole, operands in sums(self._builder, live):
+        for whole, operands in self._sums(live):
             yield from self.sum_rewrites(whole, operands)
         yield from self.merges(terms, live)
         yield from self.cuts(terms)
@@ -211,8 +211,8 @@ class Rewriter:
         """Every step on a graph that replaces several of its `live` terms together."""
         yield from self._merges.all(terms, live)
 
-    def place(self, term: Term) -> tuple[int, int, bytes]:
-        """What merges sort by what they join: its height, the part or input that it descends from, and itself."""
+    def place(self, term: Term) -> Place:
+        """What merges sort by what they join: its height, what it descends from, its weights, and itself."""
         return self._merges.place(term)
 
     def cuts(self, terms: Iterable[Term]) -> Iterator[Step]:
@@ -236,7 +236,15 @@ class Rewriter:
     def sums(self, terms: Sequence[Term]) -> dict[Term, tuple[Apply, tuple[Term, ...]]]:
         """By each operand, the sum or product of three or more in a graph that it belongs to, and all operands."""
         live = self._live(terms)
-        return {one: place for place in sums(self._builder, live) for one in place[1]}
+        return {one: place for place in self._sums(live) for one in place[1]}
+
+    def _sums(self, live: Sequence[Term]) -> Iterator[tuple[Apply, tuple[Term, ...]]]:
+        """The sums and products with their operands in the order in which merges take these.
+
+        So branches that are summed up are joined in the order in which those are that begin them.
+        """
+        for whole, operands in sums(self._builder, live):
+            yield whole, tuple(sorted(operands, key=self.place))
 
     def sum_rewrites(self, whole: Apply, operands: tuple[Term, ...]) -> tuple[Step, ...]:
         """Every way to replace a sum of these operands, however they are bracketed."""
@@ -300,10 +308,19 @@ class Rewriter:
                     _, members = groups.setdefault((id(rule), element.shared), (rule, {}))
                     members.setdefault(at, element)
         for rule, members in groups.values():
-            targets = joined(self._builder, rule, list(members.values())) if len(members) > 1 else None
-            if targets is not None:
-                others = [operand for at, operand in enumerate(operands) if at not in members]
-                yield from self._regrouped(rule, root, (*targets, *others))
+            for chosen in self._to_join(members):
+                targets = joined(self._builder, rule, [members[at] for at in chosen])
+                if targets is not None:
+                    others = [operand for at, operand in enumerate(operands) if at not in chosen]
+                    yield from self._regrouped(rule, root, (*targets, *others))
+
+    def _to_join(self, members: Mapping[int, Element]) -> Iterator[Collection[int]]:
+        """Which operands of a sum to join: all that one rule fits, and of several kinds those of each."""
+        kinds: dict[int, list[int]] = {}
+        for at, element in members.items():
+            kinds.setdefault(self._likeness.kind(element.term), []).append(at)
+        groups = [members, *(kinds.values() if len(kinds) > 1 else ())]
+        return (group for group in groups if len(group) > 1)
 
     def _summed_by(self, operand: Term) -> tuple[Found, ...]:
         """The rules that join operands of a sum which one of them fits; of constants there are none."""

@@ -1,15 +1,18 @@
 """What merges join stands in the order of the file, whatever the order of the terms of a graph."""
 
+from functools import reduce
+
 import onnx
 import pytest
 from onnx import parser
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Const, postorder
+from taso_opt.core.term import Const, Var, opened, postorder
 from taso_opt.onnx_io import read_model
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
+from terms import tensor
 
 SHARED_INPUT = (
     "(MatMul(x, y), MatMul(x, z)) = (Split(MatMul(x, Concat(y, z; axis=-1)); axis=-1, sizes=(n, p))[0], "
@@ -18,6 +21,10 @@ SHARED_INPUT = (
 SHARED_WEIGHTS = (
     "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
     "Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[1]) where x[*b, m, k], y[*b, p, k], w[k, n]"
+)
+SUMMED = (
+    "Add(MatMul(x, y), MatMul(z, w)) = MatMul(Concat(x, z; axis=-1), Concat(y, w; axis=-2)) "
+    "where x[n, k], y[k, m], z[n, l], w[l, m]"
 )
 CELL = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -69,3 +76,34 @@ def test_inputs_are_joined_in_the_order_of_the_file(model):
     rewriter = Rewriter(op, RuleSet((parse_rule(SHARED_WEIGHTS, op),)), leaves=model.leaves)
     (step, *_) = rewriter.steps(postorder([op.MatMul(early, weights), op.MatMul(late, weights)]))
     assert [old.args[0] for old, _ in step.replacements] == [late, early]
+
+
+def test_branches_that_are_summed_up_are_joined_in_the_order_of_what_begins_them(op):
+    x = tensor(Var, "x", 2, 3)
+    leaves = [tensor(Const, f"{kind}{at}", *size) for at in range(8) for kind, size in (("w", (3, 4)), ("v", (4, 5)))]
+    hidden = [op.Relu(op.MatMul(x, begins)) for begins in leaves[::2]]
+    whole = reduce(op.Add, map(op.MatMul, hidden, leaves[1::2]))
+    rules = RuleSet(tuple(parse_rule(rule, op) for rule in (SHARED_INPUT, SUMMED)))
+    steps = list(Rewriter(op, rules, leaves=(x, *leaves)).steps(postorder([whole])))
+    (begun,) = {step.image.term.args[0].args[1] for step in steps if len(step.replacements) == 8}
+    (summed,) = {step.image for step in steps if step.root is whole and len(step.image.args[0].args) == 8}
+    assert list(begun.args) == leaves[::2]
+    assert list(summed.args[0].args) == hidden
+    assert list(summed.args[1].args) == leaves[1::2]
+
+
+def test_branches_are_joined_without_what_else_is_added(op):
+    x, aside = tensor(Var, "x", 2, 3), tensor(Var, "a", 2, 6)
+    branches = [
+        op.MatMul(op.Relu(op.MatMul(x, tensor(Const, f"w{at}", 3, 4))), tensor(Const, f"v{at}", 4, 5))
+        for at in range(3)
+    ]
+    whole = reduce(op.Add, [op.MatMul(aside, tensor(Const, "u", 6, 5)), *branches])
+    rewriter = Rewriter(op, RuleSet((parse_rule(SUMMED, op),)))
+    joins = {step.image for step in rewriter.steps(postorder([whole])) if step.root is whole}
+    sizes = {
+        tuple(op.type(one.args[0]).shape[-1] for one in opened(image, lambda term: term.operator == "Add"))
+        for image in joins
+    }
+    assert (18,) in sizes
+    assert {(12, 6), (6, 12)} & sizes

@@ -135,6 +135,14 @@ def test_a_slice_goes_on_through_the_join_of_what_is_left_of_three_parts(op, siz
 ROWS = "where x[*b, m, k], y[*b, n, k]"
 STACKED = "Concat(x, y; axis=-2)"
 BOTH = "(Split({0}; axis=-2, sizes=(m, n))[0], Split({0}; axis=-2, sizes=(m, n))[1])"
+WINDOW = "dilations=(d_h, d_w), {}, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"
+GROUPING = (
+    f"Concat(Conv(x, y; {WINDOW.format('group=g')}), Conv(z, w; {WINDOW.format('group=e')}); axis=-3) = "
+    f"Conv(Concat(x, z; axis=-3), Concat(y, w; axis=-4); {WINDOW.format('group=e+g')}) "
+    "where w[e*m, c, i, j], x[n, c*g, h, w], y[g*m, c, i, j], z[n, c*e, h, w]",
+    f"Conv(x, y; {WINDOW.format('group=2*g')}) = Conv(x, PairGroups(y; group=g); {WINDOW.format('group=g')}) "
+    "where x[n, 2*g*w, c, h], y[2*g*j, w, m, i]",
+)
 JOINS = (
     f"Concat(MatMul(x, z), MatMul(y, z); axis=-2) = MatMul({STACKED}, z) {ROWS}, z[k, p]",
     f"(MatMul(x, z), MatMul(y, z)) = {BOTH.format(f'MatMul({STACKED}, z)')} {ROWS}, z[k, p]",
@@ -223,3 +231,17 @@ def test_the_search_merges_all_of_several_towers(op, joins):
     assert counted["MatMul"] == 2
     assert counted["Mul"] == counted["Add"] == counted["Erf"] == before + last
     assert_same_values(op, outputs, best.outputs)
+
+
+def test_what_a_join_has_made_one_convolution_has_its_groups_paired_in_the_same_sequence(op):
+    rules = RuleSet(tuple(parse_rule(text, op) for text in GROUPING))
+    same = {"strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1), "group": 1}
+    branches = [
+        op.Conv(tensor(Var, f"x{at}", 1, 2, 4, 4), tensor(Const, f"w{at}", 3, 2, 3, 3), **same) for at in range(4)
+    ]
+    root = op.Concat(*branches, axis=-3)
+    sequences = joined(op, rules, root)
+    assert [images[root].attribute("group") for _, images in sequences] == [4, 2, 1]
+    assert [len(steps) for steps, _ in sequences] == [1, 2, 3]
+    for _, images in sequences:
+        assert_same_values(op, [root], [images[root]])

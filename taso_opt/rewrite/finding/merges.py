@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from taso_opt.core.term import Item, Term
 from taso_opt.rewrite.finding.step import Replacements, Step
@@ -14,6 +14,9 @@ from taso_opt.rewrite.ruleset.index import RuleIndex
 from taso_opt.rewrite.ruleset.likeness import LikeIndex
 from taso_opt.rewrite.ruleset.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
+
+Place: TypeAlias = tuple[int, int, int, bytes]
+"""What siblings are sorted by, as `Merges.place` tells."""
 
 
 class Merges:
@@ -37,7 +40,7 @@ class Merges:
         self._elements: dict[Term, tuple[Found, ...]] = {}
         self._viewed = FoundInViews(views, lambda term: fitting(seen.candidates(term), term))
         self._merged: dict[tuple[int, tuple[Term, ...]], Replacements | None] = {}
-        self._places = {leaf: (1, at) for at, leaf in enumerate(leaves)}
+        self._places = {leaf: (1, at, at) for at, leaf in enumerate(leaves)}
 
     def all(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
         """Every merge in a graph, given its terms, children before parents, and those of them that take time."""
@@ -71,23 +74,29 @@ class Merges:
         """
         return sorted(siblings, key=lambda element: [self.place(term) for term in private_terms(element)])
 
-    def place(self, term: Term) -> tuple[int, int, bytes]:
-        """How high a term stands, the place of the part or input that it descends from, and the term itself for ties.
+    def place(self, term: Term) -> Place:
+        """How high a term stands, the place of what it descends from, that of its weights, and the term.
 
-        The steps of an unrolled recurrence stand the higher the later they are.
+        The steps of an unrolled recurrence stand the higher the later they are; branches stand as their weights do.
         """
         stack = [] if term in self._places else [term]
         while stack:
-            top = stack[-1]
-            below = [child for child in top.children if not self._is_constant(child)]
-            missing = [child for child in below if child not in self._places]
+            missing = [child for child in stack[-1].children if child not in self._places]
             if missing:
                 stack.extend(missing)
-                continue
-            height = 1 + max((self._places[child][0] for child in below), default=0)
-            origin = max((self._places[child][1] for child in below), default=len(self._places))
-            self._places[stack.pop()] = height, top.index if isinstance(top, Item) else origin
+            else:
+                top = stack.pop()
+                self._places[top] = self._place_above(top)
         return *self._places[term], term.digest
+
+    def _place_above(self, term: Term) -> tuple[int, int, int]:
+        """The place of a term whose operands have theirs."""
+        weights = [self._places[child] for child in term.children if self._is_constant(child)]
+        below = [self._places[child] for child in term.children if not self._is_constant(child)]
+        height = 1 + max((height for height, _, _ in below), default=0)
+        origin = max((origin for _, origin, _ in below), default=len(self._places))
+        own = min((own for _, _, own in weights or below), default=len(self._places))
+        return height, term.index if isinstance(term, Item) else origin, own
 
     def _elements_of(self, term: Term) -> tuple[Found, ...]:
         known = self._elements.get(term)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.finding.step import Step, StepSequence
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.sequences.regrouping import regrouped
 
 SLICE, JOIN = "Slice", "Concat"
 
@@ -166,7 +167,9 @@ def descents(
         roots = {old for old, _ in begun[1]}
         if not roots <= passed:
             descent = Descent(rewriter, JOIN, begun, present, used_by)
-            yield from descent.rounds()
+            for sequence in descent.rounds():
+                yield sequence
+                yield from regrouped(sequence, present, rewriter)
             passed |= descent.passed - roots
 
 

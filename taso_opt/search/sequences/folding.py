@@ -14,6 +14,7 @@ from taso_opt.rewrite.patterns.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.lookahead import IsHopeless
 from taso_opt.search.sequences.parting import Sums, fold, in_sum, sum_with
+from taso_opt.search.sequences.regrouping import again
 
 SEQUENCE_LENGTH = 3
 SEQUENCE_BREADTH = 200
@@ -131,12 +132,11 @@ def _prepared(term: Term, first: Step, consumer: Term | None, sums: Sums, rewrit
     elif isinstance(consumer, Apply) and consumer.operator in FOLDABLE:
         for step in rewriter.rewrites(rewriter.with_child(consumer, term, prepared)):
             yield (first, step), ((consumer, step.image),)
-    while len(steps) < SEQUENCE_LENGTH:
-        again = next((step for step in rewriter.rewrites(prepared) if step.rule is first.rule), None)
-        if again is None:
-            return
-        steps, prepared = (*steps, again), again.image
-        yield steps, ((term, prepared),)
+    latest = again(first, rewriter)
+    while latest is not None and len(steps) < SEQUENCE_LENGTH:
+        steps = (*steps, latest)
+        yield steps, ((term, latest.image),)
+        latest = again(latest, rewriter)
 
 
 def _taken_in(term: Term, first: Step, rewriter: Rewriter) -> Iterator[StepSequence]:

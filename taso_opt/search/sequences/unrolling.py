@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.cost.units import SHAPES
+from taso_opt.rewrite.finding.merges import Place
 from taso_opt.rewrite.finding.step import Replacements, Step, StepSequence, changes_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.linear import Region, linear_regions
@@ -174,7 +175,7 @@ class _Unrolled:
                     frontier.append(new)
         raise _NoRuleError
 
-    def _place(self, source: Term) -> tuple[tuple[int, int, bytes], int]:
+    def _place(self, source: Term) -> tuple[Place, int]:
         """Sorts sources as merges do; what is a part of a tensor stands beside its other parts, in their order."""
         part = source
         while isinstance(part, Apply) and part.operator in SHAPES:
