@@ -35,6 +35,7 @@ from taso_opt.generate.schemes.lines import discover_lines
 from taso_opt.generate.schemes.means import discover_means
 from taso_opt.generate.schemes.merged import discover_merged
 from taso_opt.generate.schemes.moved import discover_moved
+from taso_opt.generate.schemes.pixels import discover_pixels
 from taso_opt.generate.schemes.pooled import discover_pooled
 from taso_opt.generate.schemes.separable import discover_separable
 from taso_opt.generate.schemes.slices import discover_slices
@@ -116,7 +117,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
         *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
-        *(discover_features, discover_blocks),
+        *(discover_features, discover_blocks, discover_pixels),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

@@ -24,6 +24,7 @@ from taso_opt.rewrite.patterns.elements import MAX_BINDINGS, Element, Entry, Fou
 from taso_opt.rewrite.patterns.margins import margin_axis, margin_sizes, puts_zeros_beside
 from taso_opt.rewrite.patterns.match import Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.patterns.pattern import CompiledRule, Fold
+from taso_opt.rewrite.patterns.pixels import convolves_rows
 from taso_opt.rewrite.patterns.rows import adds_a_row
 from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.rewrite.ruleset.index import Outlines, RuleIndex, operator_name
@@ -66,6 +67,7 @@ class Rewriter:
         on_request = [(rule, matcher(rule)) for rule in compiled.on_request]
         self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
         self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
+        self._pixels = [entry for entry in on_request if convolves_rows(entry[0].rule)]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
         self._outlines = Outlines(builder.types, compiled.sizes)
@@ -149,7 +151,14 @@ class Rewriter:
 
     def with_row(self, term: Term) -> Step | None:
         """The step that takes a term for itself with an axis of one row, taken away again; None if no rule says so."""
-        for rule, matcher in self._rows:
+        return self._requested(self._rows, term)
+
+    def with_pixels(self, term: Term) -> Step | None:
+        """The step that takes a product for a convolution of its rows as pixels; None if no rule says so."""
+        return self._requested(self._pixels, term)
+
+    def _requested(self, entries: Sequence[Entry], term: Term) -> Step | None:
+        for rule, matcher in entries:
             for binding in matcher.match(rule.source, term):
                 (target,) = Instantiation(self._builder, rule, binding, 0).targets()
                 return Step(rule, ((term, target),))

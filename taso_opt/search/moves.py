@@ -96,7 +96,10 @@ def moves_from(
     if trials is not None:
         steps = [change.steps[0] for change in changes]
         apart = unjoined(takewhile(lambda _: not expired(), here.terms), rewriter)
-        sequences = [here.local_change(*one) for one in (*here.descents(rewriter, steps, expired), *apart)]
+        sequences = [
+            here.local_change(*one)
+            for one in (*here.descents(rewriter, steps, expired), *here.pictured(rewriter), *apart)
+        ]
         found = (*_folding(here, rewriter, price, trials, expired), *_priced(sequences, price))
         priced += [(move, change) for move, change in found if move.change < 0]
     gains = [(move, change) for move, change in priced if move.change < 0]

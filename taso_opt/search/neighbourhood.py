@@ -13,6 +13,7 @@ from taso_opt.rewrite.finding.step import Replacements, Step, StepSequence, mapp
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.chaining import chained
 from taso_opt.search.sequences.descent import descents
+from taso_opt.search.sequences.picturing import pictured
 from taso_opt.search.sequences.rising import raised
 from taso_opt.search.sequences.unrolling import unrolled
 from taso_opt.search.sequences.widening import widenings
@@ -132,6 +133,10 @@ class Neighbourhood:
     def widenings(self, rewriter: Rewriter) -> Iterator[StepSequence]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""
         return widenings(self.terms, self._outputs, self._layouts.converted, rewriter)
+
+    def pictured(self, rewriter: Rewriter) -> Iterator[StepSequence]:
+        """Sequences that compute rows of matrices as pixels of images, from one product to the next."""
+        return pictured(self.terms, self.used_by, rewriter)
 
     def raised(self, rewriter: Rewriter) -> StepSequence:
         """The steps that compute lines as images of one row."""

@@ -60,6 +60,18 @@ def test_what_one_operator_is_in_other_words_stays_and_so_does_what_holds_under_
     assert kept(library, IDEMPOTENT, THREE) == [IDEMPOTENT]
 
 
+def test_a_map_lets_a_transposition_pass_by_a_rule_of_its_own(library):
+    sizes = "where x[*b, m, k]"
+    of_max = f"Max(Transpose(x; perm=(-1, -2)), y) = Transpose(Max(x, y); perm=(-1, -2)) {sizes}, y[]"
+    of_relu = f"Relu(Transpose(x; perm=(-1, -2))) = Transpose(Relu(x); perm=(-1, -2)) {sizes}"
+    of_two = f"Relu(Relu(Transpose(x; perm=(-1, -2)))) = Transpose(Relu(Relu(x)); perm=(-1, -2)) {sizes}"
+    assert kept(library, of_max, RELU, of_relu, of_two) == [of_max, RELU, of_relu]
+    builder = library.builder()
+    with Crew(1) as crew:
+        rules = [parse_rule(text, builder) for text in (of_relu, of_two)]
+        assert underived(crew, rules, [parse_rule(text, builder) for text in (of_max, RELU)]) == rules[:1]
+
+
 def test_merges_stay_although_the_laws_of_split_derive_them_but_their_consequences_go(library):
     undone = f"{UNDONE} where x[m, n], y[m, p]"
     texts = (undone, CUT_RELU, MERGED_RELU, MERGED, CONTINUED, INSTANCE)

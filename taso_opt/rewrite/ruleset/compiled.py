@@ -11,6 +11,7 @@ from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.patterns.lift import FOLDABLE, compile_forms, compile_on_request
 from taso_opt.rewrite.patterns.margins import puts_zeros_beside
 from taso_opt.rewrite.patterns.pattern import CompiledRule, head
+from taso_opt.rewrite.patterns.pixels import convolves_rows
 from taso_opt.rewrite.patterns.rows import adds_a_row
 from taso_opt.rewrite.ruleset.directions import composable, composed, useful
 from taso_opt.rewrite.ruleset.index import asked_sizes, upper_operators
@@ -25,12 +26,12 @@ class CompiledRules:
 
     def __init__(self, rules: RuleSet, builder: Builder) -> None:
         self.rules = rules
-        both_ways = list(rules.both_ways())
+        both_ways = [rule for rule in rules.both_ways() if not _is_on_request(rule)]
         parts = [rule for one in composable(both_ways) if (rule := useful(one, builder)) is not None]
         made = composed(parts, builder)
         self._directions = [_Direction(rule, builder) for rule in both_ways]
         self._directions += [_Direction(rule, builder, is_made=True) for rule in made]
-        self.on_request = tuple(compile_on_request(rule, builder) for rule in both_ways if _is_on_request(rule))
+        self.on_request = tuple(compile_on_request(rule, builder) for rule in rules.both_ways() if _is_on_request(rule))
         self.sizes = asked_sizes((*rules, *made))
         self._bits: dict[str, int] = {}
         self._by_root: dict[str, list[tuple[_Direction, int]]] = {}
@@ -101,4 +102,4 @@ class _Direction:
 
 def _is_on_request(rule: Rule) -> bool:
     """Whether a search says where a rule is used, which any tensor fits, and how many zeros stand beside it."""
-    return puts_zeros_beside(rule) or adds_a_row(rule)
+    return puts_zeros_beside(rule) or adds_a_row(rule) or convolves_rows(rule)

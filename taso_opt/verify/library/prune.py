@@ -15,6 +15,8 @@ search that applies rules one after the other can take the same way. Some things
   tries all pairs, so nothing with one output follows from it.
 - What one scalar operator is in other words is kept, whatever it follows from, and so is what scalar functions are
   under conditions: the way there leads through terms that cost more, at which a search may stop.
+- What moves elements passes a map by a rule of its own, though some maps are others in other words: a sequence that
+  takes it past all that lies between two products would have to spell these out.
 - A rule that makes a tensor up, as x = Conv(x, the identity kernel like f), says nothing to a search that does not know
   f yet: nothing follows from it.
 """
@@ -38,6 +40,7 @@ from taso_opt.verify.processes.worker import Derive, Learn
 Progress = Callable[[str], None]
 
 JOIN, SUM = "Concat", "Add"
+MOVEMENTS = ("Reshape", "Transpose")
 
 CHUNK = 250
 """Equations that one process derives in a row. Fixed, so that what a solver has learnt never depends on the jobs."""
@@ -97,7 +100,7 @@ def _open(crew: Crew, piece: tuple[Sequence[Rule], Sequence[Rule]]) -> list[Rule
                 if not learnt:
                     _teach(child, laws, afresh=True)
                     learnt = True
-                if child.ask(Derive(rule)):
+                if not _passes_a_map(rule) and child.ask(Derive(rule)):
                     continue
             except Stopped:
                 learnt = False  # the next process has to learn everything again
@@ -153,7 +156,7 @@ class _Pruning:
                 try:
                     _teach(child, laws[learnt:], afresh=at == 0 or learnt == 0)
                     learnt = len(laws)
-                    if not _says_scalars(rule) and child.ask(Derive(rule)):
+                    if not _says_scalars(rule) and not _passes_a_map(rule) and child.ask(Derive(rule)):
                         continue
                 except Stopped:
                     learnt = 0  # the next process has to learn everything again
@@ -172,6 +175,25 @@ def _says_scalars(rule: Rule) -> bool:
     sides = [root for root in rule.roots if isinstance(root, Apply)]
     operands = [side.args[:1] if operators[side.operator].is_map else side.args for side in sides]
     return bool(rule.conditions) or any(not any(isinstance(one, Apply) for one in several) for several in operands)
+
+
+def _passes_a_map(rule: Rule) -> bool:
+    """Whether a rule takes a transposition or a reshape past an operator on one tensor and numbers."""
+    (source, *others), (target, *_) = rule.source, rule.target
+    tensors = [variable for variable in rule.variables if variable.type.rank]
+    if others or len(tensors) > 1:
+        return False
+    names = [_names_down(side) for side in (source, target)]
+    return names[0] == names[1][::-1] and len(names[0]) == 2 and sum(name in MOVEMENTS for name in names[0]) == 1
+
+
+def _names_down(term: Term) -> list[str]:
+    """The operators from a term down to a variable, as long as each has one operand that is no variable itself."""
+    found: list[str] = []
+    while isinstance(term, Apply):
+        found.append(term.operator)
+        term = next((one for one in term.args if not isinstance(one, Var)), term.args[0])
+    return found
 
 
 def _for_several(rules: Iterable[Rule]) -> list[Rule]:
