@@ -71,6 +71,8 @@ def test_rows_are_turned_once_before_several_products_and_once_behind_them(op, r
         root = op.Relu(linear(op, root, str(at), size, bias))
     (new,) = rewritten(op, rewriter, root)
     assert counted(new, "Conv", "MatMul", "Add", "Transpose", "Reshape") == [3, 0, 0, 2, 2]
+    ((_, replacements),) = Neighbourhood((root,), is_constant=rewriter.is_constant).pictured(rewriter)
+    assert [old for old, _ in replacements] == [root]
 
 
 def test_gates_of_one_input_are_one_region(op, rewriter):

@@ -52,6 +52,7 @@ class Picturing:
     def __init__(self, rewriter: Rewriter, used_by: Uses) -> None:
         self._rewriter, self._used_by = rewriter, used_by
         self._found: dict[Term, Pictured] = {}
+        self._biased: set[Term] = set()
 
     def visit(self, term: Apply) -> None:
         """Say a term by pixels if it is a product, or a map of what is said so."""
@@ -64,7 +65,8 @@ class Picturing:
         for region in self._regions():
             found = [self._found[term] for term in region]
             if sum(one.is_product for one in found) >= FEWEST_PRODUCTS:
-                beyond = [term for term in region if not self._used_by(term, region)]
+                within = self._biased.union(region)
+                beyond = [term for term in region if not self._used_by(term, within)]
                 steps = tuple(step for one in found for step in one.steps)
                 yield steps, tuple((term, self._found[term].said) for term in beyond)
 
@@ -72,9 +74,12 @@ class Picturing:
         """The terms that stand upon each other, as they were found."""
         regions: dict[Term, list[Term]] = {}
         for term, found in self._found.items():
-            merged = list(dict.fromkeys(one for operand in found.upon for one in regions[operand]))
-            merged.append(term)
-            regions.update(dict.fromkeys(merged, merged))
+            first, *others = {id(regions[one]): regions[one] for one in found.upon}.values() or [list[Term]()]
+            for other in others:
+                first += other
+                regions.update(dict.fromkeys(other, first))
+            first.append(term)
+            regions[term] = first
         return list({id(region): region for region in regions.values()}.values())
 
     def _of_pixels(self, term: Term) -> bool:
@@ -94,7 +99,9 @@ class Picturing:
         step = None if now is None else self._rewriter.with_pixels(now)
         if step is None:
             return None
-        self._found.pop(product, None)
+        if product is not term:
+            self._found.pop(product, None)
+            self._biased.add(product)
         said, detour = self._without_detour(step.image)
         return Pictured(said, (step, *detour), upon, is_product=True)
 
