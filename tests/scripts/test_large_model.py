@@ -14,12 +14,12 @@ MB = 1 << 20
 
 
 def test_weights_in_other_files_take_no_memory_when_nothing_is_rewritten(tmp_path):
-    path = large_model(tmp_path, 640 * MB, zeros=True)
-    assert os.stat(tmp_path / "weights.bin").st_size == 640 * MB
+    path = large_model(tmp_path, 1280 * MB, zeros=True)
+    assert os.stat(tmp_path / "weights.bin").st_size == 1280 * MB
     found = measure(path, budget=0.5)
     assert found["result"] == "unchanged"
     assert found["own_mb"] < 400
-    assert found["child_mb"] < 500
+    assert found["child_mb"] < 700  # kernels with weights of 64 MiB are measured in several copies
 
 
 def test_a_long_chain_is_read_and_searched_without_recursion_and_within_little_memory(tmp_path):
