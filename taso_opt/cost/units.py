@@ -1,13 +1,13 @@
 """Cuts a graph into the units that ONNX Runtime executes as one kernel after its own fusions.
 
-The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, a bias into a
-product with one matrix, other sums and the activation behind a sum or a batch normalization into a product of two
-matrices, and a scalar factor or a transposition into any product. A unit is such a group, a region of light operators
-that the runtime may fuse as a whole (see `regions`), or a single operator; its cost is measured as a small model under
-all optimizations, so that a fusion that the runtime does not make after all costs what its parts cost. Constant scales
-and shifts of the channels that a convolution gives, batch normalizations among them, go into its filters and its bias,
-in each runtime: units that differ in these alone have one key. So have convolutions that add up many products, with a
-bias and without, where a bias is no kernel of its own.
+The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, zeros around the
+pixels that it reads into its pads, a bias into a product with one matrix, other sums and the activation behind a sum or
+a batch normalization into a product of two matrices, and a scalar factor or a transposition into any product. A unit is
+such a group, a region of light operators that the runtime may fuse as a whole (see `regions`), or a single operator;
+its cost is measured as a small model under all optimizations, so that a fusion that the runtime does not make after all
+costs what its parts cost. Constant scales and shifts of the channels that a convolution gives, batch normalizations
+among them, go into its filters and its bias, in each runtime: units that differ in these alone have one key. So have
+convolutions that add up many products, with a bias and without, where a bias is no kernel of its own.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ MANY_PRODUCTS = 128
 """Of so many a number of a convolution's result is the sum for a bias to take no time that a measurement shows."""
 
 SWAP = (("perm", (-1, -2)),)
+PIXEL_AXES = 2
 
 
 ValueOf = Callable[[Term], Fraction | None]
@@ -168,7 +169,7 @@ class UnitFinder:
             if len(before) < MOST_MEMBERS and _fuses(term, before, self):
                 before.append(term)
                 return before
-            if term.operator == "MatMul" and before[-1] is operand and _is_swap(operand):
+            if before[-1] is operand and _is_taken_in(operand, term):
                 members = [*before, *members]
         group.update((member, members) for member in members)
         return members
@@ -327,8 +328,19 @@ def _anchor(members: Iterable[Term]) -> Apply | None:
     return None
 
 
-def _is_swap(term: Term) -> bool:
-    return isinstance(term, Apply) and term.operator == "Transpose" and term.attributes == SWAP
+def _is_taken_in(operand: Term, term: Apply) -> bool:
+    """Whether the runtime computes an operand within what reads it: rows turned for a product, zeros around pixels."""
+    if not isinstance(operand, Apply):
+        return False
+    if term.operator == "Conv" and operand.operator == "Pad":
+        return operand is term.args[0] and _is_around_pixels(operand)
+    return term.operator == "MatMul" and operand.operator == "Transpose" and operand.attributes == SWAP
+
+
+def _is_around_pixels(pad: Apply) -> bool:
+    """Whether zeros are put around the two axes of an image alone."""
+    pads = pad.attribute("pads")
+    return isinstance(pads, tuple) and len(pads) == 2 * PIXEL_AXES
 
 
 def _is_shaped(members: Sequence[Term]) -> bool:

@@ -178,6 +178,17 @@ def test_a_transposed_operand_and_a_scalar_factor_join_the_product():
     assert len(keys(op, [op.Mul(product, tensor(Var, "t", 4, 6))])) == 2
 
 
+def test_zeros_around_pixels_join_the_convolution_that_alone_reads_them():
+    op = load_specs().builder()
+    window = {"strides": (2, 2), "pads": (0,) * 4, "dilations": (1, 1), "group": 1}
+    filters = tensor(Const, "f", 8, 4, 3, 3)
+    around = op.Pad(tensor(Var, "x", 1, 4, 8, 8), pads=(0, 0, 1, 1))
+    assert len(keys(op, [op.Relu(op.Conv(around, filters, **window))])) == 1
+    assert len(keys(op, [op.Conv(around, filters, **window), op.Relu(around)])) == 3
+    channels = op.Pad(tensor(Var, "y", 1, 3, 8, 8), pads=(0, 0, 0, 1, 0, 0))
+    assert len(keys(op, [op.Conv(channels, filters, **window)])) == 2
+
+
 def test_constants_reshapes_items_and_opaque_operators_cost_nothing():
     op = load_specs().builder()
     folded = op.Concat(tensor(Const, "v", 4, 4), tensor(Const, "w", 4, 4), axis=-1)
