@@ -7,20 +7,17 @@ maps that lie between, so that all is one move for each region of a graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.finding.step import Step, StepSequence
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.sequences.descent import Uses
 
 MOVEMENTS = ("Transpose", "Reshape")
 FEWEST_PRODUCTS = 2
 """Of a region: a single one has its rows turned twice for itself."""
-
-Uses: TypeAlias = Callable[[Term, Collection[Term]], bool]
-"""Tells whether all uses of a term are by some terms."""
 
 
 def pictured(terms: Sequence[Term], used_by: Uses, rewriter: Rewriter) -> Iterator[StepSequence]:

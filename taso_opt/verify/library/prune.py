@@ -73,7 +73,10 @@ def prune(
 def underived(
     crew: Crew, rules: Sequence[Rule], given: Sequence[Rule], progress: Progress = lambda message: None
 ) -> list[Rule]:
-    """The equations, proved or not, that given rules leave open; what follows from them needs no proof of its own."""
+    """The equations, proved or not, that given rules leave open; what follows from them needs no proof of its own.
+
+    What takes a movement past a map is left open always, since such a rule is kept whatever it follows from.
+    """
     others, merges = _parted(given)
     single, several = _parted(rules)
     sums, apart = ([rule for rule in single if _adds_up(rule) is adds] for adds in (True, False))
