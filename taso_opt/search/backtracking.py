@@ -19,6 +19,7 @@ from taso_opt.search.moves import (
     free_moves,
     moves_from,
     narrow_losses,
+    picturing_move,
     rising_move,
     widening_moves,
 )
@@ -137,6 +138,7 @@ class BacktrackingSearch:
             self._explore(start, patience, kept, heard)
             self._descend(patience, kept, heard)
             self._pass_over(patience, kept, heard)
+            self._picture(kept, expired)
             self._widen(kept, expired)
         except KeyboardInterrupt:
             if kept.best is original:
@@ -213,6 +215,23 @@ class BacktrackingSearch:
             if widened is None or widened.cost >= kept.best.cost:
                 break
             kept.add(widened)
+
+    def _picture(self, kept: Shortlist, expired: Expired) -> None:
+        """Keep what was found with its rows computed as pixels, too, where that seems to lose little.
+
+        Products and convolutions are computed by different code, which gains differently by what lies in the caches:
+        predictions of the two err apart, and where they are close, a measurement decides. What joins products of the
+        same rows ends in parts of rows, at which pixels end; so all plans are looked at.
+        """
+        for plan in kept.plans():
+            if expired() or self._operators(plan.outputs) > MOST_DESCENDED:
+                break
+            bearable = plan.cost * BEARABLE
+            move = picturing_move(self._neighbourhood(plan), self._rewriter, self._prices.of, bearable)
+            pictured = None if move is None else self._built(plan, move)
+            if pictured is not None:
+                self._strides.append(pictured)
+                kept.add(pictured)
 
     def _descend(self, patience: Patience, kept: Shortlist, heard: Progress) -> None:
         """Descend from where single joint moves lead, if the search has left that behind for what gains more at once.

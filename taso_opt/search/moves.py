@@ -164,6 +164,14 @@ def rising_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing) -> Move
     return next((move for move, _ in priced), None)
 
 
+def picturing_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, bearable: float) -> Move | None:
+    """What computes rows as pixels wherever that loses no more than so many seconds in all; None where nothing does."""
+    priced = _priced([here.local_change(*sequence) for sequence in here.pictured(rewriter)], price, bearable)
+    joint = combined(priced, bearable)
+    alone = min((move for move, _ in priced), key=lambda move: move.change, default=None)
+    return joint or (alone if alone is not None and alone.change <= bearable else None)
+
+
 def chaining_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired) -> Move | None:
     """What says all steps of a recurrence as one operator at the largest gain; None where nothing gains."""
     sequences = (*here.chained(rewriter, expired), *here.unrolled(rewriter, expired))

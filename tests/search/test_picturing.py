@@ -1,5 +1,7 @@
 """Rows become pixels from one product to the next, where products with weights and maps alone lie between."""
 
+from dataclasses import replace
+
 import pytest
 
 from fake_cost import FakeCost
@@ -30,12 +32,17 @@ ENUMERATED = (
 
 
 @pytest.fixture(scope="module")
-def rewriter(op):
+def rules(op):
     library = load_specs()
     names = frozenset(library.operators)
     enumerated = [parse_rule(text, op) for text in ENUMERATED]
     found = (*discover_pixels(library, 0, names), *discover_moved(library, 0, names & {"Erf", "Reshape", "Transpose"}))
-    return Rewriter(op, RuleSet((*enumerated, *found)))
+    return [replace(rule, name=f"rule{number}") for number, rule in enumerate((*enumerated, *found))]
+
+
+@pytest.fixture(scope="module")
+def rewriter(op, rules):
+    return Rewriter(op, RuleSet(rules))
 
 
 def linear(op, x, name, size, bias=False):
@@ -136,3 +143,31 @@ def test_the_search_takes_a_region_where_that_gains(op, rewriter):
     (new,) = search.run((root,)).plans[0].outputs
     assert counted([new], "Conv", "MatMul") == [2, 0]
     assert_same_values(op, [root], [new])
+
+
+class DearPixels(FakeCost):
+    """Products cost ten, their convolutions a little more, activations one, and what moves elements next to nothing."""
+
+    def known(self, unit):
+        return {"MatMul": 10.0, "Conv": 10.3, "Relu": 1.0}.get(unit.operator, 0.01)
+
+    def work(self, unit):
+        return 1000 * (unit.operator in ("MatMul", "Conv"))
+
+
+def test_rows_as_pixels_stand_by_where_they_lose_little(op, rules, monkeypatch):
+    root = op.Relu(op.Relu(tensor(Var, "x", 6, 4)))
+    for at, size in enumerate((8, 4)):
+        root = op.Relu(linear(op, root, str(at), size))
+    rewriter = Rewriter(op, RuleSet((*rules, parse_rule("Relu(Relu(x)) = Relu(x) where x[*b]", op))))
+
+    def plans():
+        space = op, rewriter, DearPixels(op), lambda term: True, 1.001, SearchLimits(expansions=5)
+        return BacktrackingSearch(*space).run((root,)).plans
+
+    best, pixels, original = plans()
+    assert [counted(plan.outputs, "Conv", "MatMul", "Relu") for plan in (best, pixels)] == [[0, 2, 3], [2, 0, 3]]
+    assert best.cost < pixels.cost < original.cost
+    assert_same_values(op, [root], pixels.outputs)
+    monkeypatch.setattr("taso_opt.search.backtracking.BEARABLE", 0.001)
+    assert [plan.outputs for plan in plans()] == [best.outputs, original.outputs]
