@@ -134,6 +134,14 @@ def test_images_with_channels_last_between_others_stay_images(op, rewriter, numb
     assert counted(new, "Conv", "MatMul", "Add", "Transpose", "Reshape") == [2, 0, 0, 0, 0]
 
 
+def test_what_a_gate_is_made_of_becomes_an_image_wherever_it_is_used(op, rewriter):
+    active = op.Relu(linear(op, tensor(Var, "x", 6, 4), "a", 8))
+    columns = op.Softmax(op.Transpose(active, perm=(-1, -2)), axis=-1)
+    gate = linear(op, op.Transpose(columns, perm=(-1, -2)), "b", 8)
+    (new,) = rewritten(op, rewriter, op.Mul(active, gate))
+    assert counted(new, "Conv", "Transpose") == [2, 2]
+
+
 def test_the_search_takes_a_region_where_that_gains(op, rewriter):
     root = tensor(Var, "x", 6, 4)
     for at, size in enumerate((8, 4)):

@@ -82,9 +82,10 @@ class Picturing:
     def _of_pixels(self, term: Term) -> bool:
         return term in self._found and not self._found[term].is_image
 
-    def _over(self, term: Term, upon: Sequence[Term]) -> Term | None:
-        """A term with those operands as they are said by pixels."""
-        return self._rewriter.replaced(term, {one: self._found[one].said for one in upon}) if upon else term
+    def _over(self, term: Term, upon: Sequence[Term]) -> Term:
+        """A term with those operands as they are said by pixels; what they are part of elsewhere in it stays."""
+        operands = [self._found[one].said if one in upon else one for one in term.children]
+        return self._rewriter.with_children(term, operands)
 
     def _as_convolution(self, term: Apply) -> Pictured | None:
         """A product with weights, or one with its bias, as a convolution of pixels; None for any other term."""
@@ -92,8 +93,8 @@ class Picturing:
         if product is None or (product is not term and not self._used_by(product, [term])):
             return None
         upon = tuple(filter(self._of_pixels, product.children))
-        now = self._over(term, upon)
-        step = None if now is None else self._rewriter.with_pixels(now)
+        now = self._over(product, upon)
+        step = self._rewriter.with_pixels(now if product is term else self._rewriter.with_child(term, product, now))
         if step is None:
             return None
         if product is not term:
@@ -131,7 +132,7 @@ class Picturing:
         upon = tuple(one for one in term.args if not self._rewriter.is_constant(one))
         if not upon or not all(map(self._of_pixels, upon)) or not self._rewriter.is_light(term):
             return None
-        said, steps = self._over(term, upon) or term, list[Step]()
+        said, steps = self._over(term, upon), list[Step]()
         for _ in _movements(self._found[upon[0]].said):
             step = self._moved_outside(said, term.operator)
             if step is None:
@@ -155,8 +156,7 @@ class Picturing:
         """What turns rows to pixels as the image itself that they are pixels of; None for any other term."""
         if not _is_movement(term) or not self._of_pixels(term.args[0]):
             return None
-        now = self._over(term, term.args)
-        step = None if now is None else self._rewriter.undone(now)
+        step = self._rewriter.undone(self._over(term, term.args))
         return None if step is None else Pictured(step.image, (step,), term.args, is_image=True)
 
 
