@@ -48,6 +48,24 @@ def test_a_scale_between_two_products_is_moved_aside_until_they_change_their_ord
     assert all(1 < len(steps) <= 3 and steps[-1].rule.rule == parse_rule(BRACKETS, op) for steps, _ in found)
 
 
+def test_rows_that_are_divided_are_scaled_by_reciprocals_first(op, parts):
+    queries, keys, values = parts
+    sums = tensor(Var, "sums", ROWS, 1)
+    divided = op.MatMul(op.Div(op.MatMul(queries, keys), sums), values)
+    texts = (
+        "Div(x, y) = Mul(Reciprocal(y), x) where x[m, k], y[m, 1]",
+        "MatMul(Mul(y, x), z) = Mul(y, MatMul(x, z)) where x[m, k], y[m, 1], z[k, n]",
+        BRACKETS,
+    )
+    found = sequences(op, (divided,), texts)
+    scales, product = op.Reciprocal(sums), op.MatMul(keys, values)
+    outside, inside = op.Mul(scales, op.MatMul(queries, product)), op.MatMul(op.Mul(scales, queries), product)
+    assert {pairs for _, pairs in found} == {((divided, outside),), ((divided, inside),)}
+    assert all(
+        [step.rule.rule for step in steps][::2] == [parse_rule(texts[at], op) for at in (0, 2)] for steps, _ in found
+    )
+
+
 def test_what_one_step_does_is_no_sequence(op, parts):
     queries, keys, values = parts
     assert sequences(op, (op.MatMul(op.MatMul(queries, keys), values),)) == []

@@ -1,7 +1,8 @@
 """Sequences of steps that multiply a product of three in the other order, past what stands between.
 
 As (s (Q K)) V = s (Q (K V)), which takes a small part of the multiplications where Q has many rows. Moving the scale
-out of the way gains nothing by itself, and where the runtime scales on the way it costs more than alpha allows.
+out of the way gains nothing by itself, and where the runtime scales on the way it costs more than alpha allows; and so
+may saying that rows are divided as that they are scaled by reciprocals, which is how these get out of the way.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def brackets_anew(step: Step) -> bool:
 
 
 def _goes_on(step: Step) -> bool:
-    return operators_saved(step) >= 0 and not brackets_anew(step)
+    return operators_saved(step) >= -1 and not brackets_anew(step)
 
 
 def _steps(spelled: Term, rewriter: Rewriter) -> Iterator[Step]:
@@ -61,11 +62,15 @@ def _down_to_products(root: Term, rewriter: Rewriter) -> list[Term]:
 
 
 def _leads_on(term: Term, rewriter: Rewriter) -> bool:
-    """Whether a term is a product, or scales or moves what stands below."""
+    """Whether a term is a product, or scales all or each row of what stands below, or moves it."""
     if not isinstance(term, Apply):
         return False
-    scales = term.operator in SCALES and any(map(rewriter.is_constant, term.args))
+    scales = term.operator in SCALES and any(_is_scale(one, rewriter) for one in term.args)
     return _is_product(term) or scales or rewriter.moves_data(term)
+
+
+def _is_scale(term: Term, rewriter: Rewriter) -> bool:
+    return rewriter.is_constant(term) or rewriter.size(term, -1) == 1
 
 
 def _multiplies_values(term: Term, rewriter: Rewriter) -> bool:
