@@ -230,7 +230,6 @@ class BacktrackingSearch:
             move = picturing_move(self._neighbourhood(plan), self._rewriter, self._prices.of, bearable)
             pictured = None if move is None else self._built(plan, move)
             if pictured is not None:
-                self._strides.append(pictured)
                 kept.add(pictured)
 
     def _descend(self, patience: Patience, kept: Shortlist, heard: Progress) -> None:
