@@ -1,4 +1,4 @@
-"""Sums over an axis of few elements are as many slices added up, which costs nothing where the axis was joined."""
+"""Sums and means over an axis of few elements are slices that are added; where the axis was joined nothing is cut."""
 
 import pytest
 
@@ -14,7 +14,8 @@ from terms import assert_same_values, tensor
 
 PARTS = "Add(Slice(x; axis=-3, sizes=(0, 1, 1)), Slice(x; axis=-3, sizes={}))"
 PAIR = f"ReduceSum(x; axes=(-3,)) = {PARTS} where x[*b, 2, h, w]"
-"""The sum of two images as one addition."""
+MEAN = f"ReduceMean(x; axes=(-3,)) = Mul({PARTS}, {{}}) where x[*b, 2, h, w]"
+"""The sum of two images as one addition, and their mean."""
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +23,10 @@ def candidates(library):
     return discover_unrolled(library, 0, frozenset(library.operators))
 
 
-def test_sums_of_two_three_and_four_are_found_along_each_axis_but_the_last(candidates, covers):
-    assert len(candidates) == 9
+def test_two_three_and_four_are_taken_together_along_each_axis_but_the_last(candidates, covers):
+    assert len(candidates) == 18
     assert covers(candidates, PAIR.format("(1, 1, 0)"))
+    assert covers(candidates, MEAN.format("(1, 1, 0)", "1/2"))
     assert not any("axes=(-1,)" in format_rule(rule) for rule in candidates)
 
 
@@ -33,14 +35,14 @@ def test_candidates_are_proved_at_all_sizes(library, candidates):
     assert all(isinstance(examine(library, prover, rule), Proved) for rule in candidates)
 
 
-def test_the_same_slice_twice_is_refuted(library):
-    wrong = parse_rule(PAIR.format("(0, 1, 1)"), library.builder())
-    assert isinstance(examine(library, Prover(library), wrong), Refuted)
+@pytest.mark.parametrize("text", [PAIR.format("(0, 1, 1)"), MEAN.format("(1, 1, 0)", "1/3")])
+def test_the_same_slice_twice_and_another_share_are_refuted(library, text):
+    assert isinstance(examine(library, Prover(library), parse_rule(text, library.builder())), Refuted)
 
 
-@pytest.mark.parametrize("missing", ["Add", "ReduceSum", "Slice"])
-def test_nothing_is_found_without_one_of_the_operators(library, missing):
-    assert discover_unrolled(library, 0, frozenset(library.operators) - {missing}) == ()
+@pytest.mark.parametrize(("missing", "number"), [("Add", 0), ("ReduceSum", 9), ("Mul", 9), ("Slice", 0)])
+def test_only_the_named_operators_are_tried(library, missing, number):
+    assert len(discover_unrolled(library, 0, frozenset(library.operators) - {missing})) == number
 
 
 def test_any_batch_of_images_is_taken_and_no_other_number_of_them(library, candidates):
@@ -48,7 +50,7 @@ def test_any_batch_of_images_is_taken_and_no_other_number_of_them(library, candi
     rewriter = Rewriter(op, RuleSet(candidates))
 
     def steps(*shape):
-        root = op.ReduceSum(tensor(Var, "x", *shape), axes=(-3,))
+        root = op.ReduceMean(tensor(Var, "x", *shape), axes=(-3,))
         for step in rewriter.rewrites(root):
             assert_same_values(op, [root], [step.image])
             yield step.image

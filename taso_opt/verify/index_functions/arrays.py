@@ -132,9 +132,11 @@ class IndexArrays:
 
     def _share(self, shares: WindowShares, axis: int, place: Dim) -> Element:
         """One over the number of elements of the image in one window along one axis."""
-        width = shares.kernel[axis]
+        width: Dim = shares.kernel[axis]
         if width == 1:  # pads are smaller than kernels
             return ONE
+        if shares.padding_counts and isinstance(width, int):
+            return scaled(ONE, Fraction(1, width))
         if shares.padding_counts:
             return lone(Reciprocal(canonical(amount(width)), self.facts.proves(width - 1)))
         first = place * shares.strides[axis] - shares.pads[axis]
