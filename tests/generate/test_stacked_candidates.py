@@ -4,7 +4,7 @@ import pytest
 
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Var
-from taso_opt.generate.schemes.unrolled import discover_unrolled
+from taso_opt.generate.schemes.stacked import discover_stacked
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.derivation.prove import Prover
@@ -20,7 +20,7 @@ MEAN = f"ReduceMean(x; axes=(-3,)) = Mul({PARTS}, {{}}) where x[*b, 2, h, w]"
 
 @pytest.fixture(scope="module")
 def candidates(library):
-    return discover_unrolled(library, 0, frozenset(library.operators))
+    return discover_stacked(library, 0, frozenset(library.operators))
 
 
 def test_two_three_and_four_are_taken_together_along_each_axis_but_the_last(candidates, covers):
@@ -42,7 +42,7 @@ def test_the_same_slice_twice_and_another_share_are_refuted(library, text):
 
 @pytest.mark.parametrize(("missing", "number"), [("Add", 0), ("ReduceSum", 9), ("Mul", 9), ("Slice", 0)])
 def test_only_the_named_operators_are_tried(library, missing, number):
-    assert len(discover_unrolled(library, 0, frozenset(library.operators) - {missing})) == number
+    assert len(discover_stacked(library, 0, frozenset(library.operators) - {missing})) == number
 
 
 def test_any_batch_of_images_is_taken_and_no_other_number_of_them(library, candidates):

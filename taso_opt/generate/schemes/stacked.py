@@ -26,7 +26,7 @@ INNER = (("t1",), ("t2", "t1"), ("t3", "t2", "t1"))
 """What lies behind the axis; the last axis is reduced fast."""
 
 
-def discover_unrolled(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
+def discover_stacked(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates about sums and means of few elements, in the order of their text form."""
     builder = library.builder()
     return confirmed(_candidates(builder), builder, seed, operators)
