@@ -132,20 +132,18 @@ class IndexArrays:
 
     def _share(self, shares: WindowShares, axis: int, place: Dim) -> Element:
         """One over the number of elements of the image in one window along one axis."""
-        width: Dim = shares.kernel[axis]
+        width = shares.kernel[axis]
         if width == 1:  # pads are smaller than kernels
             return ONE
-        if shares.padding_counts and isinstance(width, int):
-            return scaled(ONE, Fraction(1, width))
         if shares.padding_counts:
-            return lone(Reciprocal(canonical(amount(width)), self.facts.proves(width - 1)))
+            return _reciprocal(canonical(amount(width)), self.facts.proves(width - 1))
         first = place * shares.strides[axis] - shares.pads[axis]
         ((tap, bound),) = places(self.facts, [plain(width)])
         inside = [_guard(self.facts, margin) for margin in _margins(first + tap[0], shares.sizes[axis])]
         count = canonical(summed(multiplied(*inside), bound))
         last, end = first + width - 1, shares.sizes[axis] - 1
         proper = all(self.facts.proves(margin) for margin in (end, last, end - first, width - 1))
-        return lone(Reciprocal(count, proper))
+        return _reciprocal(count, proper)
 
     def apply(self, function: ScalarFunction, x: Tensor) -> Tensor:
         """Map a function of which only the declared facts are known."""
@@ -318,11 +316,11 @@ class IndexArrays:
         return Tensor(shape, (*x.layouts[:-axes], *map(plain, shape[-2 * axes :])), element)
 
 
-def _reciprocal(element: Element) -> Element:
-    """One over an element in canonical form; nothing is known of it but that."""
+def _reciprocal(element: Element, proper: bool = False) -> Element:
+    """One over an element in canonical form; if it is not `proper`, nothing is known of it but that."""
     if len(element.products) == 1 and not element.products[0].factors and element.products[0].coefficient:
         return scaled(ONE, 1 / element.products[0].coefficient)
-    return lone(Reciprocal(element, proper=False))
+    return lone(Reciprocal(element, proper))
 
 
 def _picked(tensor: Tensor, axes: Sequence[str], where: dict[str, Dim]) -> Element:
