@@ -33,6 +33,7 @@ from taso_opt.cost.overhead import (
     overhead,
 )
 from taso_opt.cost.regions import has_seed
+from taso_opt.cost.steady import measure_steadily
 from taso_opt.cost.surroundings import NOWHERE, Surroundings
 from taso_opt.cost.table import CostEntry
 from taso_opt.cost.units import SHAPED, Unit, UnitFinder, operands
@@ -243,7 +244,7 @@ class Measurer:
         timings: dict[str, Measured] = {}
         for waits, plan in ((False, PLAN), (True, SETTLING_PLAN)):
             items = [one.item(one.model) for one in prepared if one.waits is waits and one.model is not None]
-            timings |= measure_many(self._process, items, self._run, plan, beside=self._canary(builder))
+            timings |= measure_steadily(self._process, items, self._run, plan, self._canary(builder))
         return [timings.get(one.key) for one in prepared]
 
     def _beside_kernels(self, builder: Builder) -> Overhead:

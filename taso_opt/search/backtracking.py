@@ -62,7 +62,7 @@ gains by one that begins later."""
 
 NARROW, MOST_PASSED = 0.1, 2
 """By which share of it what one rule does everywhere may make the best graph worse to be descended from, and how many
-such graphs are."""
+such graphs are; and by which share a plan may be behind to be said by pixels."""
 
 MOST_DESCENDED = 1000
 """Operators of a graph that is descended from: expanding a larger one is most of the work that a descent has, and
@@ -221,15 +221,16 @@ class BacktrackingSearch:
 
         Products and convolutions are computed by different code, which gains differently by what lies in the caches:
         predictions of the two err apart, and where they are close, a measurement decides. What joins products of the
-        same rows ends in parts of rows, at which pixels end; so all plans are looked at.
+        same rows ends in parts of rows, at which pixels end; so plans that are a little behind are looked at, too.
         """
+        dearest = kept.best.cost * (1 + NARROW)
         for plan in kept.plans():
-            if expired() or self._operators(plan.outputs) > MOST_DESCENDED:
+            if expired() or plan.cost > dearest or self._operators(plan.outputs) > MOST_DESCENDED:
                 break
             bearable = plan.cost * BEARABLE
             move = picturing_move(self._neighbourhood(plan), self._rewriter, self._prices.of, bearable)
             pictured = None if move is None else self._built(plan, move)
-            if pictured is not None:
+            if pictured is not None and pictured.cost <= kept.best.cost * (1 + BEARABLE):
                 kept.add(pictured)
 
     def _descend(self, patience: Patience, kept: Shortlist, heard: Progress) -> None:

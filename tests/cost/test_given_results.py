@@ -30,7 +30,8 @@ def asked(monkeypatch):
         parts.update({item.key: item.part for item in batch})
         return {item.key: Absent() for item in batch}
 
-    monkeypatch.setattr("taso_opt.cost.measure.measure_many", heard)
+    for place in ("measure", "steady"):
+        monkeypatch.setattr(f"taso_opt.cost.{place}.measure_many", heard)
     monkeypatch.setattr("taso_opt.cost.overhead.measure_many", lambda *asked: {})
     return parts
 

@@ -152,7 +152,7 @@ def test_what_is_added_to_is_moved_once_for_as_many_convolutions_as_make_that_li
         asked.update({item.key: item.copies for item in items})
         return {item.key: Absent() for item in items}
 
-    monkeypatch.setattr("taso_opt.cost.measure.measure_many", heard)
+    monkeypatch.setattr("taso_opt.cost.steady.measure_many", heard)
     info = RuntimeInfo("onnxruntime", "1.32.0", ("CPUExecutionProvider",))
     measurer, finder = Measurer(None, RunSettings(), info), UnitFinder(op)
     other = tensor(Var, "y", 1, 256, 28, 28)

@@ -33,7 +33,7 @@ def asked(monkeypatch):
         items.update({item.key: item for item in batch})
         return {item.key: Absent() for item in batch}
 
-    monkeypatch.setattr("taso_opt.cost.measure.measure_many", heard)
+    monkeypatch.setattr("taso_opt.cost.steady.measure_many", heard)
     monkeypatch.setattr("taso_opt.cost.overhead.measure_many", lambda *asked: {})
     return items
 
