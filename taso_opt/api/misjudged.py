@@ -7,6 +7,7 @@ without that operator.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 
 from taso_opt.api.costs import Costs
@@ -31,7 +32,7 @@ def misleading_operator(job: Job, record: Record, plan: Plan, costs: Costs) -> s
     None also of plans that promised little, and where there was no more time or an operator was left out before.
     """
     before, after = costs.predicted
-    was_cut = record.search.stopped_by in ("budget", "interrupt")
+    was_cut = record.search.stopped_by in ("budget", "interrupt") or time.monotonic() > job.deadline
     if job.without or was_cut or not after < (1 - LEAST_GAIN) * before:
         return None
     known = {term.operator for term in postorder(job.model.graph.outputs) if isinstance(term, Apply)}

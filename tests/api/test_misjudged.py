@@ -1,5 +1,6 @@
 """Where the best plan loses although much was predicted, the search is made again without what it rests on, once."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -30,8 +31,9 @@ class Latency:
         return unit.seconds
 
 
-def misled(predicted=(10.0, 8.0), without=(), stopped_by="patience"):
-    job = SimpleNamespace(without=without, model=SimpleNamespace(graph=SimpleNamespace(outputs=ORIGINAL)))
+def misled(predicted=(10.0, 8.0), without=(), stopped_by="patience", deadline=math.inf):
+    model = SimpleNamespace(graph=SimpleNamespace(outputs=ORIGINAL))
+    job = SimpleNamespace(without=without, model=model, deadline=deadline)
     record = SimpleNamespace(search=SimpleNamespace(stopped_by=stopped_by))
     costs = SimpleNamespace(predicted=predicted, latency=Latency())
     return misleading_operator(job, record, SimpleNamespace(outputs=OTHER), costs)
@@ -49,6 +51,7 @@ def test_the_new_operator_with_the_longest_kernels_is_it():
         {"without": ("Gelu",)},
         {"stopped_by": "budget"},
         {"stopped_by": "interrupt"},
+        {"deadline": -math.inf},
     ],
 )
 def test_nothing_is_left_out_of_plans_that_promised_little_nor_twice_nor_without_time(case):
