@@ -32,8 +32,8 @@ def misleading_operator(job: Job, record: Record, plan: Plan, costs: Costs) -> s
     None also of plans that promised little, and where there was no more time or an operator was left out before.
     """
     before, after = costs.predicted
-    was_cut = record.search.stopped_by in ("budget", "interrupt") or time.monotonic() > job.deadline
-    if job.without or was_cut or not after < (1 - LEAST_GAIN) * before:
+    is_late = record.search.stopped_by in ("budget", "interrupt") or time.monotonic() > job.deadline
+    if job.without or is_late or not after < (1 - LEAST_GAIN) * before:
         return None
     known = {term.operator for term in postorder(job.model.graph.outputs) if isinstance(term, Apply)}
     seconds: dict[str, float] = defaultdict(float)
