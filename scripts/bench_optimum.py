@@ -46,7 +46,7 @@ from taso_opt.api.session import usable_rules
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import operator_count
 from taso_opt.cost import CostModel, CostTable, Measurer
-from taso_opt.cost.surroundings import Surroundings
+from taso_opt.cost.measuring.surroundings import Surroundings
 from taso_opt.onnx_io import Model, read_model, spellable
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RunSettings, RuntimeProcess, probe

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from taso_opt.cost import CostEntry, Measurer, Unit
-from taso_opt.cost.layout import split_form
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.kernels.layout import split_form
+from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.spec.builder import Builder
 
 MOST = 1.25

@@ -23,7 +23,7 @@ import onnx
 from networks import NETWORKS
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.cli.options import cuda_option
-from taso_opt.core.packages import installed_version
+from taso_opt.core.machine.packages import installed_version
 from taso_opt.cost import CostTable
 from taso_opt.errors import TasoError, UnsupportedError
 from taso_opt.runtime import RuntimeProcess, gpus, probe, require_runtime, resolve_device

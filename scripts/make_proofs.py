@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from taso_opt.core.processors import cores
+from taso_opt.core.machine.processors import cores
 from taso_opt.errors import TasoError
 from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.rule_file import proofs_path, read_rules, write_rules

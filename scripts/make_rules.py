@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import candidates_page
-from taso_opt.core.processors import cores
+from taso_opt.core.machine.processors import cores
 from taso_opt.core.rule import Rule
 from taso_opt.generate.equations.usefulness import is_useful
 from taso_opt.spec import load_specs

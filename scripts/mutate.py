@@ -22,9 +22,10 @@ from mutants import changed_laws, changed_meanings, in_force, weakened_condition
 from runtime_cases import Case, runtime_cases
 from taso_opt.core.rule import Rule
 from taso_opt.errors import TasoError
-from taso_opt.spec import SpecLibrary, load_specs, piecewise, reductions, transcendental, windows
+from taso_opt.spec import SpecLibrary, load_specs
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.rule_file import read_rules
+from taso_opt.spec.shared import piecewise, reductions, transcendental, windows
 from taso_opt.spec.text import MISFITS, format_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.derivation.prove import Prover

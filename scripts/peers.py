@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from taso_opt.core.packages import installed_version
+from taso_opt.core.machine.packages import installed_version
 
 PACKAGES = {
     "onnxsim": ("onnxsim",),

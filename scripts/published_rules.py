@@ -18,7 +18,7 @@ import click
 
 from published_notation import read_lines
 from published_statement import Stated, read_statements
-from taso_opt.core.processors import cores
+from taso_opt.core.machine.processors import cores
 from taso_opt.spec import load_specs
 from taso_opt.verify.library.pipeline import examine_all
 from taso_opt.verify.processes.crew import Crew

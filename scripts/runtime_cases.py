@@ -24,11 +24,11 @@ from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import random_instances
 from taso_opt.spec import Operator, SpecLibrary, load_specs
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import SCALARS
-from taso_opt.spec.fourier import PARTS, frequencies
-from taso_opt.spec.piecewise import ratio
-from taso_opt.spec.resampling import METHODS
 from taso_opt.spec.rule_file import read_rules
+from taso_opt.spec.shared.elementwise import SCALARS
+from taso_opt.spec.shared.fourier import PARTS, frequencies
+from taso_opt.spec.shared.piecewise import ratio
+from taso_opt.spec.shared.resampling import METHODS
 
 CASES = 16
 OPSET = 23

@@ -1,8 +1,8 @@
 """The absolute value."""
 
 from taso_opt.spec import definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import by_sign, magnitude
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import by_sign, magnitude
 
 
 def evaluate(xp, x):

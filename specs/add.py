@@ -1,8 +1,8 @@
 """Element-wise addition with NumPy broadcasting."""
 
 from taso_opt.spec import Operator, axiom, plain_spelling
-from taso_opt.spec.elementwise import broadcasts
-from taso_opt.spec.shapes import broadcast
+from taso_opt.spec.shared.elementwise import broadcasts
+from taso_opt.spec.shared.shapes import broadcast
 
 
 def evaluate(xp, x, y):

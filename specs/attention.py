@@ -9,9 +9,9 @@ from taso_opt.core.literal import literal
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import fraction, ratio
-from taso_opt.spec.reductions import shares
-from taso_opt.spec.shapes import broadcast_shapes, is_number, same_dims, same_dtype
+from taso_opt.spec.shared.piecewise import fraction, ratio
+from taso_opt.spec.shared.reductions import shares
+from taso_opt.spec.shared.shapes import broadcast_shapes, is_number, same_dims, same_dtype
 
 SINCE = 23
 FLOAT = 1

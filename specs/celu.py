@@ -3,9 +3,9 @@
 from fractions import Fraction
 
 from taso_opt.spec import OnnxCall, Spelling, definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import attribute_ratio, fraction
-from taso_opt.spec.transcendental import elu
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import attribute_ratio, fraction
+from taso_opt.spec.shared.transcendental import elu
 
 SINCE = 12
 

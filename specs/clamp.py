@@ -6,8 +6,8 @@ ONNX says Clip, and a node of that whose ends are not constant is read as this o
 import numpy as np
 
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import maximum, minimum
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import maximum, minimum
 
 WITH_INPUTS = 11
 """Before this opset the ends are attributes."""

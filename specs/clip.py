@@ -3,8 +3,8 @@
 import numpy as np
 
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import clipped, fraction, ratio
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import clipped, fraction, ratio
 
 WITH_INPUTS = 11
 """Before this opset the ends are attributes."""

@@ -7,7 +7,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import definition, weight_operator
-from taso_opt.spec.shapes import same_dims, same_dtype
+from taso_opt.spec.shared.shapes import same_dims, same_dtype
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 

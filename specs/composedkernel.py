@@ -6,7 +6,7 @@ A pointwise kernel mixes the outputs of the convolution before it or the inputs 
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import definition, weight_operator
-from taso_opt.spec.shapes import same_dims, same_dtype
+from taso_opt.spec.shared.shapes import same_dims, same_dtype
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 SWAP = (-3, -4, -2, -1)

@@ -9,9 +9,9 @@ from operator import add
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.elementwise import CONCAT_AXES
-from taso_opt.spec.joining import laws_of_joined_operands, scheme_of
-from taso_opt.spec.shapes import axis_from_end, is_star, same_dims, same_dtype
+from taso_opt.spec.shared.elementwise import CONCAT_AXES
+from taso_opt.spec.shared.joining import laws_of_joined_operands, scheme_of
+from taso_opt.spec.shared.shapes import axis_from_end, is_star, same_dims, same_dtype
 
 
 def infer(*parts, axis):

@@ -4,10 +4,10 @@ from taso_opt.core.dims import divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.elementwise import items
-from taso_opt.spec.joining import halves
-from taso_opt.spec.shapes import check_rank, same_dims, same_dtype, window_outputs
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, AROUND, padded, read_windows
+from taso_opt.spec.shared.elementwise import items
+from taso_opt.spec.shared.joining import halves
+from taso_opt.spec.shared.shapes import check_rank, same_dims, same_dtype, window_outputs
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS, AROUND, padded, read_windows
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 WINDOWS = tuple(

@@ -7,7 +7,7 @@ from taso_opt.core.dims import divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.shapes import check_rank
+from taso_opt.spec.shared.shapes import check_rank
 
 MODES_SINCE = 11
 """The opset since which there is another order."""

@@ -2,9 +2,9 @@
 
 from taso_opt.core.types import FLOATS
 from taso_opt.spec import Spelling
-from taso_opt.spec.axes import moved_axes
-from taso_opt.spec.fourier import PARTS, all_alike, is_small, number_of
-from taso_opt.spec.shapes import axis_from_end
+from taso_opt.spec.shared.axes import moved_axes
+from taso_opt.spec.shared.fourier import PARTS, all_alike, is_small, number_of
+from taso_opt.spec.shared.shapes import axis_from_end
 
 AXIS_IS_AN_INPUT = 20
 

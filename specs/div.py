@@ -1,6 +1,6 @@
 """Element-wise division with NumPy broadcasting."""
 
-from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.shared.elementwise import scalar_operator
 
 
 def evaluate(xp, x, y):

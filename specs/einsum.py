@@ -5,7 +5,7 @@ from collections import Counter
 
 from taso_opt.core.dims import product
 from taso_opt.spec import Spelling
-from taso_opt.spec.axes import moved_axes
+from taso_opt.spec.shared.axes import moved_axes
 
 EQUATION = re.compile(r"([A-Za-z,.]*)(->)?([A-Za-z.]*)")
 STRETCHED = "9876543210"

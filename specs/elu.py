@@ -2,9 +2,9 @@
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import attribute_ratio, by_sign, fraction
-from taso_opt.spec.transcendental import elu as _elu
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import attribute_ratio, by_sign, fraction
+from taso_opt.spec.shared.transcendental import elu as _elu
 
 
 def evaluate(xp, x, alpha):

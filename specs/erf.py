@@ -1,7 +1,7 @@
 """The error function."""
 
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.transcendental import ERF
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.transcendental import ERF
 
 
 def evaluate(xp, x):

@@ -1,7 +1,7 @@
 """The exponential function."""
 
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.transcendental import EXP
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.transcendental import EXP
 
 
 def evaluate(xp, x):

@@ -8,7 +8,7 @@ import numpy as np
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling
-from taso_opt.spec.shapes import broadcast_shapes
+from taso_opt.spec.shared.shapes import broadcast_shapes
 
 SINCE = 8
 """The opset that has Expand."""

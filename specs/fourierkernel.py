@@ -6,8 +6,8 @@ Of its operand, the window, only numbers are needed that are known ahead of time
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, weight_operator
-from taso_opt.spec.fourier import PARTS, frequencies, waves, windowed_waves
-from taso_opt.spec.shapes import check_flag, check_rank
+from taso_opt.spec.shared.fourier import PARTS, frequencies, waves, windowed_waves
+from taso_opt.spec.shared.shapes import check_flag, check_rank
 
 
 def infer(w, onesided):

@@ -2,7 +2,7 @@
 
 from taso_opt.core.types import FLOATS
 from taso_opt.spec import Spelling
-from taso_opt.spec.shapes import axis_from_end
+from taso_opt.spec.shared.shapes import axis_from_end
 
 
 def read(op, node):

@@ -10,9 +10,9 @@ from fractions import Fraction
 from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import fraction, ratio
-from taso_opt.spec.shapes import is_number, same_dtype
-from taso_opt.spec.transcendental import ERF, TANH
+from taso_opt.spec.shared.piecewise import fraction, ratio
+from taso_opt.spec.shared.shapes import is_number, same_dtype
+from taso_opt.spec.shared.transcendental import ERF, TANH
 
 SINCE = 20
 CONSTANTS = {"none": (math.sqrt(1 / 2),), "tanh": (math.sqrt(2 / math.pi), 0.044715)}

@@ -1,7 +1,7 @@
 """The greatest element of every channel of an image over all of its spatial axes, which stay with size 1."""
 
 from taso_opt.spec import definition
-from taso_opt.spec.reductions import global_pool, greatest, pixels
+from taso_opt.spec.shared.reductions import global_pool, greatest, pixels
 
 
 def evaluate(xp, x):

@@ -8,10 +8,10 @@ from taso_opt.core.dims import divide, product, symbol
 from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import attribute_ratio, fraction
-from taso_opt.spec.reductions import mean
-from taso_opt.spec.shapes import is_number, is_star, same_dims, same_dtype
-from taso_opt.spec.transcendental import power
+from taso_opt.spec.shared.piecewise import attribute_ratio, fraction
+from taso_opt.spec.shared.reductions import mean
+from taso_opt.spec.shared.shapes import is_number, is_star, same_dims, same_dtype
+from taso_opt.spec.shared.transcendental import power
 
 SINCE = 21
 HALF = (1, 2)

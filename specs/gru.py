@@ -8,7 +8,7 @@ from functools import partial
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import Axiom, Operator, Spelling, definition
-from taso_opt.spec.recurrent import (
+from taso_opt.spec.shared.recurrent import (
     AT_ONCE,
     BIASES,
     NOWHERE,
@@ -34,8 +34,8 @@ from taso_opt.spec.recurrent import (
     without_row,
     write_one_state,
 )
-from taso_opt.spec.shapes import check_flag
-from taso_opt.spec.transcendental import SIGMOID, TANH
+from taso_opt.spec.shared.shapes import check_flag
+from taso_opt.spec.shared.transcendental import SIGMOID, TANH
 
 GATES = 3
 ACTIVATIONS = ("Sigmoid", "Tanh")

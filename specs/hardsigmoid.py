@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import attribute_ratio, clipped, fraction
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import attribute_ratio, clipped, fraction
 
 
 def evaluate(xp, x, alpha, beta):

@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import clipped
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import clipped
 
 SINCE = 14
 

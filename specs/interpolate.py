@@ -1,15 +1,15 @@
 """An image of several times as many rows and columns, of which each element mixes its neighbours.
 
 `method` says which ones and by which shares (linear and cubic interpolation of ONNX's Resize, see
-taso_opt/spec/resampling.py), `scales` how many times.
+taso_opt/spec/shared/resampling.py), `scales` how many times.
 """
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.spec import Operator, Spelling, definition
-from taso_opt.spec.enlarging import enlarged, resize_call
-from taso_opt.spec.resampling import named, resampled
-from taso_opt.spec.shapes import check_rank
+from taso_opt.spec.shared.enlarging import enlarged, resize_call
+from taso_opt.spec.shared.resampling import named, resampled
+from taso_opt.spec.shared.shapes import check_rank
 
 
 def infer(x, method, scales):

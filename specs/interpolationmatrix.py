@@ -5,8 +5,8 @@ Its operand, a number for each row of the image, scales these beforehand: ones l
 
 from taso_opt.core.types import TensorType
 from taso_opt.spec import weight_operator
-from taso_opt.spec.resampling import resampled
-from taso_opt.spec.shapes import check_rank
+from taso_opt.spec.shared.resampling import resampled
+from taso_opt.spec.shared.shapes import check_rank
 
 
 def infer(w, method, scale):

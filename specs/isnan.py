@@ -6,7 +6,7 @@ import numpy as np
 
 from taso_opt.core.types import TRUTH
 from taso_opt.spec import OnnxCall, ScalarFunction, Spelling
-from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.shared.elementwise import scalar_operator
 
 IS_NAN = ScalarFunction("isnan", lambda x: np.isnan(x).astype(x.dtype))
 

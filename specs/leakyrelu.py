@@ -2,8 +2,8 @@
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import attribute_ratio, by_sign, fraction, negated, positive
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import attribute_ratio, by_sign, fraction, negated, positive
 
 
 def evaluate(xp, x, slope):

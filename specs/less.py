@@ -1,8 +1,8 @@
 """Whether one element is less than the other, with NumPy broadcasting; greater is less the other way round."""
 
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import compared, step
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import compared, step
 
 
 def evaluate(xp, x, y):

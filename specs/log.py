@@ -1,7 +1,7 @@
 """The natural logarithm."""
 
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.transcendental import LOG
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.transcendental import LOG
 
 
 def evaluate(xp, x):

@@ -1,7 +1,7 @@
 """What each element is above the logarithm of the sum of all exponentials along one axis counted from the end."""
 
 from taso_opt.spec import definition
-from taso_opt.spec.reductions import along_one_axis, log_of_sum
+from taso_opt.spec.shared.reductions import along_one_axis, log_of_sum
 
 
 def evaluate(xp, x, axis):

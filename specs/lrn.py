@@ -7,10 +7,10 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.piecewise import attribute_ratio, fraction
-from taso_opt.spec.shapes import is_number, same_dtype
-from taso_opt.spec.transcendental import power
-from taso_opt.spec.windows import WindowShares
+from taso_opt.spec.shared.piecewise import attribute_ratio, fraction
+from taso_opt.spec.shared.shapes import is_number, same_dtype
+from taso_opt.spec.shared.transcendental import power
+from taso_opt.spec.shared.windows import WindowShares
 
 
 def infer(x, alpha, bias, reach, beta):

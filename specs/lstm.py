@@ -7,7 +7,7 @@ forget, cell.
 from functools import partial
 
 from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.recurrent import (
+from taso_opt.spec.shared.recurrent import (
     AT_ONCE,
     BIASES,
     TIME,
@@ -29,7 +29,7 @@ from taso_opt.spec.recurrent import (
     weight_schemes,
     without_row,
 )
-from taso_opt.spec.transcendental import SIGMOID, TANH
+from taso_opt.spec.shared.transcendental import SIGMOID, TANH
 
 GATES = 4
 ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")

@@ -4,8 +4,8 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Operator, axiom, plain_spelling
-from taso_opt.spec.joining import halves
-from taso_opt.spec.shapes import broadcast_shapes, same_dims, same_dtype
+from taso_opt.spec.shared.joining import halves
+from taso_opt.spec.shared.shapes import broadcast_shapes, same_dims, same_dtype
 
 
 def infer(x, y):

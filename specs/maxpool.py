@@ -3,9 +3,9 @@
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.joining import halves
-from taso_opt.spec.shapes import check_pooling_pads, pooling_conditions, window_outputs
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
+from taso_opt.spec.shared.joining import halves
+from taso_opt.spec.shared.shapes import check_pooling_pads, pooling_conditions, window_outputs
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS, padded, read_windows
 
 SQUARE = tuple(
     {"kernel": kernel, "strides": strides, "pads": pads, "dilations": (1, 1)}

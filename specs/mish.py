@@ -1,8 +1,8 @@
 """x tanh(softplus(x)), an operator of its own since opset 18."""
 
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.transcendental import TANH, softplus
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.transcendental import TANH, softplus
 
 SINCE = 18
 

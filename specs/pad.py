@@ -9,8 +9,8 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling
-from taso_opt.spec.shapes import axis_from_end, is_star
-from taso_opt.spec.windows import AROUND, padded
+from taso_opt.spec.shared.shapes import axis_from_end, is_star
+from taso_opt.spec.shared.windows import AROUND, padded
 
 OPERANDS_SINCE = 11
 """The opset since which ONNX takes the pads as an operand; before, as an attribute."""

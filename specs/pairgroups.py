@@ -4,7 +4,7 @@ from taso_opt.core.dims import divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import axiom, weight_operator
-from taso_opt.spec.windows import ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_WINDOWS
 
 
 def infer(f, group):

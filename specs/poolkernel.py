@@ -8,7 +8,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import axiom, weight_operator
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS, WindowShares
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS, WindowShares
 
 PLAIN = {"dilations": (1, 1), "group": symbol("g")}
 POOLS = (

@@ -4,9 +4,9 @@ import numpy as np
 
 from taso_opt.core.types import FRACTIONS
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import fraction, ratio
-from taso_opt.spec.transcendental import power
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import fraction, ratio
+from taso_opt.spec.shared.transcendental import power
 
 EXPONENTS = (
     *((2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (8, 1), (-1, 1), (-2, 1), (-3, 1)),

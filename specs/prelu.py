@@ -2,9 +2,9 @@
 
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import by_sign, negated, positive
-from taso_opt.spec.shapes import broadcast, is_star
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import by_sign, negated, positive
+from taso_opt.spec.shared.shapes import broadcast, is_star
 
 
 def infer(x, slope):

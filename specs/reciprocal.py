@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from taso_opt.spec.elementwise import scalar_operator
+from taso_opt.spec.shared.elementwise import scalar_operator
 
 
 def evaluate(xp, x):

@@ -1,8 +1,8 @@
 """The root of the sum of squares over axes counted from the end, which stay with size 1."""
 
 from taso_opt.spec import definition
-from taso_opt.spec.reductions import CHANNELS, ROWS_OR_COLUMNS, reduction, total
-from taso_opt.spec.transcendental import power
+from taso_opt.spec.shared.reductions import CHANNELS, ROWS_OR_COLUMNS, reduction, total
+from taso_opt.spec.shared.transcendental import power
 
 HALF = (1, 2)
 

@@ -4,7 +4,7 @@ The greatest element is taken off first, as in a softmax: the exponentials of la
 """
 
 from taso_opt.spec import definition
-from taso_opt.spec.reductions import CHANNELS, ROWS_OR_COLUMNS, log_of_sum, reduction
+from taso_opt.spec.shared.reductions import CHANNELS, ROWS_OR_COLUMNS, log_of_sum, reduction
 
 OPERATOR = reduction("ReduceLogSumExp", log_of_sum, axes_are_an_input=18, gives_fractions=True)
 

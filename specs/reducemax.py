@@ -1,6 +1,6 @@
 """The greatest element over axes counted from the end, which stay with size 1."""
 
-from taso_opt.spec.reductions import greatest, reduction
+from taso_opt.spec.shared.reductions import greatest, reduction
 
 
 def evaluate(xp, x, axes):

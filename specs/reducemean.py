@@ -1,6 +1,6 @@
 """The mean over axes counted from the end, which stay with size 1."""
 
-from taso_opt.spec.reductions import mean, reduction
+from taso_opt.spec.shared.reductions import mean, reduction
 
 
 def evaluate(xp, x, axes):

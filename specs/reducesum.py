@@ -1,6 +1,6 @@
 """The sum over axes counted from the end, which stay with size 1."""
 
-from taso_opt.spec.reductions import ROWS_AND_COLUMNS, reduction, total
+from taso_opt.spec.shared.reductions import ROWS_AND_COLUMNS, reduction, total
 
 
 def evaluate(xp, x, axes):

@@ -1,7 +1,7 @@
 """The sum of squares over axes counted from the end, which stay with size 1."""
 
 from taso_opt.spec import definition
-from taso_opt.spec.reductions import CHANNELS, ROWS_OR_COLUMNS, reduction, total
+from taso_opt.spec.shared.reductions import CHANNELS, ROWS_OR_COLUMNS, reduction, total
 
 
 def evaluate(xp, x, axes):

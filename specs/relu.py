@@ -2,8 +2,8 @@
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import definition
-from taso_opt.spec.elementwise import unary_laws, unary_operator
-from taso_opt.spec.piecewise import RELU, by_sign
+from taso_opt.spec.shared.elementwise import unary_laws, unary_operator
+from taso_opt.spec.shared.piecewise import RELU, by_sign
 
 OPERATOR = unary_operator("Relu", RELU)
 AXIOMS = unary_laws("Relu", RELU)

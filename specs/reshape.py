@@ -6,7 +6,7 @@ from taso_opt.core.dims import product, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.shapes import is_star
+from taso_opt.spec.shared.shapes import is_star
 
 
 def infer(x, shape):

@@ -7,8 +7,8 @@ stays opaque.
 from taso_opt.core.dims import symbol
 from taso_opt.core.types import FLOATS
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.enlarging import MODES_SINCE, enlarged, full_scales, resize_call, scales_of
-from taso_opt.spec.resampling import method_of, text_of
+from taso_opt.spec.shared.enlarging import MODES_SINCE, enlarged, full_scales, resize_call, scales_of
+from taso_opt.spec.shared.resampling import method_of, text_of
 
 RESIZE_SINCE = 10
 """The opset that has Resize in place of Upsample, which took the scales as an attribute before 9."""

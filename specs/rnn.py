@@ -7,8 +7,8 @@ from functools import partial
 
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Axiom, Operator, Spelling, definition
-from taso_opt.spec.piecewise import RELU
-from taso_opt.spec.recurrent import (
+from taso_opt.spec.shared.piecewise import RELU
+from taso_opt.spec.shared.recurrent import (
     AT_ONCE,
     BIASES,
     ONE_STATE,
@@ -28,7 +28,7 @@ from taso_opt.spec.recurrent import (
     without_row,
     write_one_state,
 )
-from taso_opt.spec.transcendental import TANH
+from taso_opt.spec.shared.transcendental import TANH
 
 GATES = 1
 ACTIVATIONS = ("Tanh", "Relu")

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import by_sign, negated, positive
-from taso_opt.spec.transcendental import EXP
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import by_sign, negated, positive
+from taso_opt.spec.shared.transcendental import EXP
 
 
 def evaluate(xp, x, alpha):

@@ -2,9 +2,9 @@
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import OnnxCall, Spelling, definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import attribute_ratio, fraction, ratio
-from taso_opt.spec.transcendental import elu
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import attribute_ratio, fraction, ratio
+from taso_opt.spec.shared.transcendental import elu
 
 ALPHA, GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 USUAL = {"alpha": ratio(ALPHA), "gamma": ratio(GAMMA)}

@@ -2,8 +2,8 @@
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import definition
-from taso_opt.spec.elementwise import unary_laws, unary_operator
-from taso_opt.spec.transcendental import SIGMOID
+from taso_opt.spec.shared.elementwise import unary_laws, unary_operator
+from taso_opt.spec.shared.transcendental import SIGMOID
 
 OPERATOR = unary_operator("Sigmoid", SIGMOID)
 AXIOMS = unary_laws("Sigmoid", SIGMOID)

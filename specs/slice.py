@@ -13,8 +13,8 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.elementwise import CONCAT_AXES
-from taso_opt.spec.shapes import FAR, axis_from_end, is_star
+from taso_opt.spec.shared.elementwise import CONCAT_AXES
+from taso_opt.spec.shared.shapes import FAR, axis_from_end, is_star
 
 OPERANDS_SINCE = 10
 """The opset since which ONNX takes starts, ends and axes as operands; before, as attributes."""

@@ -1,7 +1,7 @@
 """Exponentials divided by their sum along one axis counted from the end."""
 
 from taso_opt.spec import definition
-from taso_opt.spec.reductions import along_one_axis, shares
+from taso_opt.spec.shared.reductions import along_one_axis, shares
 
 
 def evaluate(xp, x, axis):

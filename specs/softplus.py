@@ -2,8 +2,8 @@
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.transcendental import softplus as _softplus
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.transcendental import softplus as _softplus
 
 OPERATOR = scalar_operator("Softplus", _softplus)
 

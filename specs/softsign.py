@@ -4,8 +4,8 @@ from fractions import Fraction
 
 from taso_opt.core.literal import literal
 from taso_opt.spec import definition
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.piecewise import magnitude
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.piecewise import magnitude
 
 
 def evaluate(xp, x):

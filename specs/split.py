@@ -10,9 +10,9 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.elementwise import CONCAT_AXES, PERMUTATIONS, items
-from taso_opt.spec.joining import halves, laws_of_cut_operands, scheme_of
-from taso_opt.spec.shapes import axis_from_end, is_star
+from taso_opt.spec.shared.elementwise import CONCAT_AXES, PERMUTATIONS, items
+from taso_opt.spec.shared.joining import halves, laws_of_cut_operands, scheme_of
+from taso_opt.spec.shared.shapes import axis_from_end, is_star
 
 N, P, Q = symbol("n"), symbol("p"), symbol("q")
 TOLD_SINCE = 18

@@ -1,7 +1,7 @@
 """The square root."""
 
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.transcendental import SQRT
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.transcendental import SQRT
 
 
 def evaluate(xp, x):

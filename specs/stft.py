@@ -4,7 +4,7 @@ A frame has as many elements as the window, which is known ahead of time; withou
 """
 
 from taso_opt.spec import Spelling
-from taso_opt.spec.fourier import PARTS, all_alike, is_small, number_of
+from taso_opt.spec.shared.fourier import PARTS, all_alike, is_small, number_of
 
 DTYPE = "float32"
 """Of signals: the runtime has no convolutions of doubles."""

@@ -6,7 +6,7 @@ from taso_opt.core.dims import divide, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
-from taso_opt.spec.shapes import FAR, is_star
+from taso_opt.spec.shared.shapes import FAR, is_star
 
 STEPS_SINCE = 10
 """The opset since which Slice takes steps."""

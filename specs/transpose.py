@@ -6,10 +6,10 @@
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Axiom, OnnxCall, Operator, Spelling, axiom
-from taso_opt.spec.axes import moved_axes
-from taso_opt.spec.elementwise import CONCAT_AXES, PERMUTATIONS, SWAP
-from taso_opt.spec.joining import scheme_of
-from taso_opt.spec.shapes import is_star
+from taso_opt.spec.shared.axes import moved_axes
+from taso_opt.spec.shared.elementwise import CONCAT_AXES, PERMUTATIONS, SWAP
+from taso_opt.spec.shared.joining import scheme_of
+from taso_opt.spec.shared.shapes import is_star
 
 
 def infer(x, perm):

@@ -6,8 +6,8 @@ ONNX's node is read as a Reshape, of which more is known; this operator says the
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Operator, Spelling, definition
-from taso_opt.spec.axes import call_for_axis, node_axes
-from taso_opt.spec.shapes import axis_from_end, is_star
+from taso_opt.spec.shared.axes import call_for_axis, node_axes
+from taso_opt.spec.shared.shapes import axis_from_end, is_star
 
 
 def infer(x, axis):

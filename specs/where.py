@@ -5,8 +5,8 @@ from dataclasses import replace
 from taso_opt.core.types import TRUTH
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Spelling
-from taso_opt.spec.elementwise import scalar_operator
-from taso_opt.spec.shapes import broadcast
+from taso_opt.spec.shared.elementwise import scalar_operator
+from taso_opt.spec.shared.shapes import broadcast
 
 SINCE = 9
 

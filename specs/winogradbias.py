@@ -5,8 +5,8 @@ Of the second operand, the convolution's kernel, nothing but the type counts.
 
 from taso_opt.core.types import TensorType
 from taso_opt.spec import weight_operator
-from taso_opt.spec.interpolation import of_both_axes, of_ones, taps_of, tensor
-from taso_opt.spec.shapes import check_rank, same_dims, same_dtype
+from taso_opt.spec.shared.interpolation import of_both_axes, of_ones, taps_of, tensor
+from taso_opt.spec.shared.shapes import check_rank, same_dims, same_dtype
 
 
 def infer(bias, f, points):

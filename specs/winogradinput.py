@@ -5,7 +5,7 @@ Of its operand nothing but the type counts.
 
 from taso_opt.core.types import TensorType
 from taso_opt.spec import weight_operator
-from taso_opt.spec.interpolation import of_both_axes, of_inputs, taps_of, tensor
+from taso_opt.spec.shared.interpolation import of_both_axes, of_inputs, taps_of, tensor
 
 
 def infer(f, points):

@@ -5,7 +5,7 @@ The result is larger than the filters, so a file keeps these, and the runtime co
 
 from taso_opt.core.types import TensorType
 from taso_opt.spec import OnnxCall, weight_operator
-from taso_opt.spec.interpolation import of_both_axes, of_taps, taps_of, tensor
+from taso_opt.spec.shared.interpolation import of_both_axes, of_taps, taps_of, tensor
 
 EQUATION = "tij,ocij->toc"
 SINCE = 12

@@ -5,7 +5,7 @@ Of its operand, the convolution's kernel, nothing but the type counts.
 
 from taso_opt.core.types import TensorType
 from taso_opt.spec import weight_operator
-from taso_opt.spec.interpolation import of_both_axes, of_outputs, taps_of, tensor, tile_of
+from taso_opt.spec.shared.interpolation import of_both_axes, of_outputs, taps_of, tensor, tile_of
 
 
 def infer(f, points):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from taso_opt.api.reporting.summary import measured_latency, measured_speedup
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, running, silent
 from taso_opt.api.settings import CompareSettings
 from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples
-from taso_opt.api.summary import measured_latency, measured_speedup
-from taso_opt.core.scratch import scratch_folder
+from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure
 from taso_opt.onnx_io import (
     Cutout,

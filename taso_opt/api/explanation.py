@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from taso_opt.api.names import Names
+from taso_opt.api.reporting.names import Names
 from taso_opt.api.session import Progress, require_loadable, running, silent
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.core.rule import FpClass

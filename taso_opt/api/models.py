@@ -19,8 +19,8 @@ from taso_opt.api.optimization import optimize_file
 from taso_opt.api.result import Result
 from taso_opt.api.session import Progress
 from taso_opt.api.settings import CompareSettings, OptimizeSettings, Sizes, require_sound
+from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.core.rule import FpClass
-from taso_opt.core.scratch import scratch_folder
 from taso_opt.errors import MismatchError, UsageError
 from taso_opt.onnx_io import ModelProto, load_model, model_in_memory, store_model
 from taso_opt.report.explained import Explanation

@@ -9,16 +9,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from taso_opt import __version__
-from taso_opt.api.contest import Contest, checked_outputs, hold_contest, rewritten
-from taso_opt.api.costs import Costs, finalists
-from taso_opt.api.evidence import Evidence, evidence
-from taso_opt.api.free_threads import with_free_threads
-from taso_opt.api.inner import with_rewritten_bodies
+from taso_opt.api.finals.contest import Contest, checked_outputs, hold_contest, rewritten
+from taso_opt.api.finals.costs import Costs, finalists
+from taso_opt.api.finals.misjudged import MISLED, misleading_operator
+from taso_opt.api.finals.question import search_question
 from taso_opt.api.job import Job
-from taso_opt.api.misjudged import MISLED, misleading_operator
-from taso_opt.api.question import search_question
-from taso_opt.api.replaced_calls import with_replaced_calls
-from taso_opt.api.respelling import with_respelled_nodes
+from taso_opt.api.preparing.inner import with_rewritten_bodies
+from taso_opt.api.preparing.replaced_calls import with_replaced_calls
+from taso_opt.api.preparing.respelling import with_respelled_nodes
+from taso_opt.api.preparing.tidying import with_tidied_model
+from taso_opt.api.reporting.evidence import Evidence, evidence
+from taso_opt.api.reporting.free_threads import with_free_threads
+from taso_opt.api.reporting.summary import applied_rules, output_errors, search_summary, with_measurement
 from taso_opt.api.session import (
     BY_PARTS,
     Progress,
@@ -31,11 +33,9 @@ from taso_opt.api.session import (
 )
 from taso_opt.api.settings import OptimizeSettings, goal_of, usual_budget
 from taso_opt.api.sizes import as_it_runs, assumption, read_with_samples
-from taso_opt.api.summary import applied_rules, output_errors, search_summary, with_measurement
-from taso_opt.api.tidying import with_tidied_model
-from taso_opt.core.garbage import rare_garbage_collection
+from taso_opt.core.machine.garbage import rare_garbage_collection
+from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.core.rule import Rule
-from taso_opt.core.scratch import scratch_folder
 from taso_opt.core.term import Term, postorder
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from taso_opt.api.settings import CompareSettings, OptimizeSettings
-from taso_opt.core.garbage import rare_garbage_collection
+from taso_opt.core.machine.garbage import rare_garbage_collection
 from taso_opt.core.rule import FpClass, RuleSet
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Model, needs_libraries, skeleton, weight_bytes

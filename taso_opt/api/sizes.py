@@ -12,7 +12,7 @@ from itertools import combinations, islice, product
 from pathlib import Path
 
 from taso_opt.core.dims import Size
-from taso_opt.core.scratch import scratch_folder
+from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.errors import TasoError, UsageError
 from taso_opt.onnx_io import Model, ModelInput, read_model, save_atomically, showing
 from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes, run_feeds

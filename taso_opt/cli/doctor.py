@@ -15,7 +15,7 @@ import click
 
 from taso_opt import __version__
 from taso_opt.cli.output import echo_lines
-from taso_opt.core.packages import installed_version
+from taso_opt.core.machine.packages import installed_version
 from taso_opt.errors import TasoError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from taso_opt.cli.output import require_writable
-from taso_opt.core.scratch import write_at_once
+from taso_opt.core.machine.scratch import write_at_once
 from taso_opt.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from taso_opt.cli.output import echo_lines, require_writable
+from taso_opt.core.machine.processors import cores
 from taso_opt.core.printable import printable
-from taso_opt.core.processors import cores
 from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from taso_opt.cost.device import Device, this_device
 from taso_opt.cost.goal import LATENCY, QUANTITIES, Goal, parse_bytes, parse_objective, parse_percent
-from taso_opt.cost.layout import NOTHING, Around, Layouts
-from taso_opt.cost.measure import Measurer, spelling_keys
+from taso_opt.cost.kernels.layout import NOTHING, Around, Layouts
+from taso_opt.cost.kernels.units import Unit
+from taso_opt.cost.measuring.measure import Measurer, spelling_keys
 from taso_opt.cost.model import CostModel
 from taso_opt.cost.table import CostEntry, CostTable, Decision, cache_folder
 from taso_opt.cost.trade import BROKEN, TradeCost
-from taso_opt.cost.units import Unit
 
 __all__ = [
     "BROKEN",

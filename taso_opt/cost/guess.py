@@ -15,8 +15,8 @@ from bisect import insort
 from collections import defaultdict
 
 from taso_opt.core.term import Apply
-from taso_opt.cost.units import Unit
-from taso_opt.cost.work import rough_seconds
+from taso_opt.cost.kernels.units import Unit
+from taso_opt.cost.kernels.work import rough_seconds
 from taso_opt.spec.builder import Builder
 
 LOWER = 0.25

@@ -11,23 +11,23 @@ from functools import lru_cache, partial
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term, postorder
-from taso_opt.cost.alike import PartNumbers
-from taso_opt.cost.drift import CANARY
 from taso_opt.cost.guess import Guesses
-from taso_opt.cost.layout import NOTHING, Around, Layouts, as_output, is_of_images, lay_out, split_form
-from taso_opt.cost.measure import (
+from taso_opt.cost.kernels.alike import PartNumbers
+from taso_opt.cost.kernels.layout import NOTHING, Around, Layouts, as_output, is_of_images, lay_out, split_form
+from taso_opt.cost.kernels.reuse import Read, Reading, ReadTimes, excess_seconds
+from taso_opt.cost.kernels.units import Unit, UnitFinder, ValueOf
+from taso_opt.cost.kernels.work import MULTIPLICATIONS_A_SECOND, awaited, multiplications, rough_seconds
+from taso_opt.cost.measuring.drift import CANARY
+from taso_opt.cost.measuring.measure import (
     NEAREST_CACHE,
     READ_BYTES,
     READ_DISTANCES,
     Measurer,
     read_key,
 )
-from taso_opt.cost.reuse import Read, Reading, ReadTimes, excess_seconds
 from taso_opt.cost.shelf import Shelf
 from taso_opt.cost.stems import Stems, consistent
 from taso_opt.cost.table import CostEntry, CostTable
-from taso_opt.cost.units import Unit, UnitFinder, ValueOf
-from taso_opt.cost.work import MULTIPLICATIONS_A_SECOND, awaited, multiplications, rough_seconds
 from taso_opt.onnx_io import Model, in_written_order
 from taso_opt.spec.builder import Builder
 

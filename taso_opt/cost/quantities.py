@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from taso_opt.core.term import Apply, Item, Term, postorder
-from taso_opt.cost.units import SHAPES, Unit, UnitFinder
-from taso_opt.cost.work import term_multiplications, type_bytes
+from taso_opt.cost.kernels.units import SHAPES, Unit, UnitFinder
+from taso_opt.cost.kernels.work import term_multiplications, type_bytes
 from taso_opt.spec.builder import Builder
 
 WINDOWS = frozenset({"AveragePool", "MaxPool"})

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from taso_opt.cost.layout import split_form
+from taso_opt.cost.kernels.layout import split_form
 from taso_opt.cost.table import CostEntry, CostTable
 
 TIME = " measurement "

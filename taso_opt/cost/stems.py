@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from taso_opt.core.term import Apply, Term
-from taso_opt.cost.layout import form_key, split_form
+from taso_opt.cost.kernels.layout import form_key, split_form
+from taso_opt.cost.kernels.units import Unit, UnitFinder
+from taso_opt.cost.kernels.work import awaited, type_bytes
 from taso_opt.cost.table import CostEntry
-from taso_opt.cost.units import Unit, UnitFinder
-from taso_opt.cost.work import awaited, type_bytes
 
 LIGHT = frozenset({"Add", "BatchNormalization", "Clamp", "Clip", "LeakyRelu", "Mul", "Relu"})
 TRUSTED = 1.2

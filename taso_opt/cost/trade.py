@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from taso_opt.core.term import Term
 from taso_opt.cost.goal import FLOPS, LATENCY, LAUNCHES, MEMORY, WEIGHTS, Goal
-from taso_opt.cost.layout import NOTHING, Around, Layouts
+from taso_opt.cost.kernels.layout import NOTHING, Around, Layouts
+from taso_opt.cost.kernels.units import SHAPED, Unit
+from taso_opt.cost.kernels.work import constant_bytes, result_bytes
 from taso_opt.cost.model import CostModel
 from taso_opt.cost.quantities import peak_bytes, unit_flops, weight_bytes
-from taso_opt.cost.units import SHAPED, Unit
-from taso_opt.cost.work import constant_bytes, result_bytes
 from taso_opt.spec.builder import Builder
 
 BROKEN = 10.0

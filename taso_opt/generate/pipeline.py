@@ -11,8 +11,8 @@ from hashlib import blake2b
 from operator import add
 from typing import Any, TypeVar
 
-from taso_opt.core.memory import all_memory
-from taso_opt.core.processors import cores
+from taso_opt.core.machine.memory import all_memory
+from taso_opt.core.machine.processors import cores
 from taso_opt.core.rule import Rule
 from taso_opt.errors import InvalidInputError, RuleError, SpecError, UsageError
 from taso_opt.generate.engines.checkpoint import Checkpoint, open_checkpoint

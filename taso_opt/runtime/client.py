@@ -26,7 +26,7 @@ from taso_opt.runtime.settings import ONNXRUNTIME, TITLES
 BOOTSTRAP = (
     "import json, sys; "
     "pipe, parent, die, sys.path[:] = json.loads(sys.argv[1]); "
-    "from taso_opt.runtime.worker import serve; "
+    "from taso_opt.runtime.child.worker import serve; "
     "serve(pipe, parent, die)"
 )
 START_LIMIT_S = 120.0

@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from taso_opt.core.packages import installed_version
+from taso_opt.core.machine.packages import installed_version
 from taso_opt.errors import UnsupportedError, UsageError
 from taso_opt.runtime.settings import ONNXRUNTIME, OPENVINO
 

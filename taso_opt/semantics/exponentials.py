@@ -10,7 +10,7 @@ import z3
 
 from taso_opt.semantics.reals import REAL, OrderedReals, mapped
 from taso_opt.spec.operator import Array, ScalarFunction
-from taso_opt.spec.transcendental import EXP, LOG
+from taso_opt.spec.shared.transcendental import EXP, LOG
 
 ONE = z3.RealVal(1)
 EXPONENTIAL = z3.Function(EXP.name, REAL, REAL)

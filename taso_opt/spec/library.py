@@ -20,21 +20,8 @@ from taso_opt.spec.operator import Operator, Spelling
 
 T = TypeVar("T")
 SPECS_PACKAGE = "taso_opt.data.specs"
-SHARED_MODULES = (
-    "elementwise",
-    "enlarging",
-    "fourier",
-    "interpolation",
-    "joining",
-    "piecewise",
-    "recurrent",
-    "reductions",
-    "resampling",
-    "shapes",
-    "transcendental",
-    "windows",
-)
-"""Modules of this package that specifications take meanings, types and laws from."""
+SHARED_FOLDER = Path(__file__).with_name("shared")
+"""Modules that specifications take meanings, types and laws from."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +103,8 @@ def _spec_module(name: str) -> ModuleType:
 
 
 def _sources(modules: list[ModuleType]) -> list[bytes]:
-    files = [Path(__file__).with_name(f"{name}.py") for name in SHARED_MODULES]
-    return [file.read_bytes() for file in (*files, *(Path(str(module.__file__)) for module in modules))]
+    files = (*sorted(SHARED_FOLDER.glob("*.py")), *(Path(str(module.__file__)) for module in modules))
+    return [file.read_bytes() for file in files]
 
 
 def _add(table: dict[str, T], name: str, value: T, module: ModuleType) -> None:

@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from taso_opt.core.machine.scratch import write_at_once
 from taso_opt.core.printable import cut_short
 from taso_opt.core.rule import Certificate, FpClass, Rule, RuleSet
-from taso_opt.core.scratch import write_at_once
 from taso_opt.errors import InvalidInputError, RuleError
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import MAX_LENGTH, format_rule, parse_rule

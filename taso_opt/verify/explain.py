@@ -9,7 +9,7 @@ from taso_opt.core.dims import Dim, Size, sizes_in, symbols_in
 from taso_opt.core.rule import FpClass, Rule
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.shapes import ANY_SHAPE
+from taso_opt.spec.shared.shapes import ANY_SHAPE
 from taso_opt.spec.text import format_rule
 
 FP_CLASSES = {

@@ -20,7 +20,7 @@ from taso_opt.semantics.instances import instantiate, symbols_in_attributes, sym
 from taso_opt.semantics.reals import OrderedReals
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array, Operator
-from taso_opt.spec.shapes import is_star
+from taso_opt.spec.shared.shapes import is_star
 
 RESOURCE_LIMIT = 4_000_000
 """Z3's deterministic unit of work, a few seconds; proofs take a hundredth of it."""

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from taso_opt.api.evidence import _Gains
+from taso_opt.api.reporting.evidence import _Gains
 from taso_opt.core.term import Var
 from terms import tensor
 

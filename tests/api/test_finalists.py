@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from onnx import parser
 
-from taso_opt.api.costs import FINALISTS, MOST_FINALISTS, Costs, finalists
+from taso_opt.api.finals.costs import FINALISTS, MOST_FINALISTS, Costs, finalists
 from taso_opt.cost import CostModel, CostTable, Goal
 from taso_opt.onnx_io import read_model
 from taso_opt.search.plan import Plan, SearchResult
@@ -48,5 +48,5 @@ def test_of_plans_of_one_cost_the_first_is_measured(numbers):
 def test_no_more_are_measured_than_the_weights_leave_time_for(numbers, monkeypatch):
     costs = [0.5 + at / 100 for at in range(2 * MOST_FINALISTS)]
     assert numbers(*costs) == list(range(MOST_FINALISTS))
-    monkeypatch.setattr("taso_opt.api.costs.LIGHT_BYTES", 0)
+    monkeypatch.setattr("taso_opt.api.finals.costs.LIGHT_BYTES", 0)
     assert numbers(*costs) == list(range(FINALISTS))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from onnx import TensorProto, parser
 
-from taso_opt.api.costs import MOST_ADDED, Costs, finalists
+from taso_opt.api.finals.costs import MOST_ADDED, Costs, finalists
 from taso_opt.core.term import Apply
 from taso_opt.cost import CostModel, CostTable, Goal
 from taso_opt.onnx_io import read_model

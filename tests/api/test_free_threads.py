@@ -7,8 +7,9 @@ import onnx
 import pytest
 
 from sample_reports import improved
-from taso_opt.api import OptimizeSettings, free_threads, optimize_file
-from taso_opt.api.contest import Contest
+from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api.finals.contest import Contest
+from taso_opt.api.reporting import free_threads
 from taso_opt.errors import InvalidInputError
 from taso_opt.runtime import RunSettings
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.api.misjudged import misleading_operator
+from taso_opt.api.finals.misjudged import misleading_operator
 from taso_opt.core.term import Const, Var
 from taso_opt.search.judging import finals
 from taso_opt.spec import load_specs
@@ -61,7 +61,7 @@ def test_nothing_is_left_out_of_plans_that_promised_little_nor_twice_nor_without
 def test_a_second_search_keeps_to_what_the_model_has_and_its_outcome_is_written(process, tanh_gelu, monkeypatch):
     judged = finals._judged
     monkeypatch.setattr(finals, "_judged", lambda *asked: (judged(*asked)[0], False))
-    monkeypatch.setattr("taso_opt.api.misjudged.LEAST_SHARE", 0.01)
+    monkeypatch.setattr("taso_opt.api.finals.misjudged.LEAST_SHARE", 0.01)
     told = []
     record = optimize_file(tanh_gelu, OptimizeSettings(budget=10.0), told.append, process)
     assert record.result == "unchanged"

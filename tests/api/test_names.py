@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from taso_opt.api.names import Names
+from taso_opt.api.reporting.names import Names
 from taso_opt.onnx_io import read_model
 from taso_opt.rewrite.finding.step import Step
 from taso_opt.spec import load_specs

@@ -262,7 +262,7 @@ def test_the_evidence_of_a_mismatch_names_no_temporary_file(chain, monkeypatch):
     wrong.CopyFrom(chain)
     wrong.graph.node[0].input[0] = "doubled"
     wrong.graph.node.insert(0, helper.make_node("Add", ["x", "x"], ["doubled"]))
-    monkeypatch.setattr("taso_opt.api.contest.rewritten", lambda *_: wrong)
+    monkeypatch.setattr("taso_opt.api.finals.contest.rewritten", lambda *_: wrong)
     with pytest.raises(MismatchError) as caught:
         taso_opt.optimize(chain, inputs={"x": np.ones((64, 512), np.float32)}, budget=2)
     record = caught.value.evidence

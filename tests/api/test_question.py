@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from taso_opt.api import OptimizeSettings
-from taso_opt.api.question import contest_question, search_question
+from taso_opt.api.finals.question import contest_question, search_question
 from taso_opt.search.judging.finals import Standard
 
 

@@ -5,7 +5,8 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import OptimizeSettings, optimize_file, replaced_calls
+from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api.preparing import replaced_calls
 from taso_opt.errors import UnsupportedError
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17, "my" : 1]>

@@ -101,7 +101,7 @@ def test_a_model_that_then_computes_something_else_is_not_searched(model, proces
     wrong = onnx.load(model)
     wrong.graph.node[0].output[0] = "z"
     wrong.graph.node.append(onnx.helper.make_node("Neg", ["z"], ["y"]))
-    monkeypatch.setattr("taso_opt.api.respelling.respelled", lambda *_: wrong)
+    monkeypatch.setattr("taso_opt.api.preparing.respelling.respelled", lambda *_: wrong)
     record = optimize_file(model, QUICK, process=process)
     assert (record.result, record.passes) == ("unchanged", ())
 

@@ -119,7 +119,7 @@ def unchanged(path, process):
 
 
 def test_bodies_stay_as_they_are_where_the_whole_computes_something_else_then(written, process, monkeypatch):
-    monkeypatch.setattr("taso_opt.api.inner.standing_in", lambda *_: None)
+    monkeypatch.setattr("taso_opt.api.preparing.inner.standing_in", lambda *_: None)
     unchanged(written(CHOICE), process)
 
 

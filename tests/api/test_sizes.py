@@ -45,7 +45,7 @@ def wrong(monkeypatch):
         made.graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), "one"))
         return made
 
-    monkeypatch.setattr("taso_opt.api.contest.rewritten", rewritten)
+    monkeypatch.setattr("taso_opt.api.finals.contest.rewritten", rewritten)
 
 
 def test_a_result_that_is_right_at_the_measured_size_alone_is_a_mismatch(path, process, wrong):

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from sample_reports import improved
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.api.contest import CheckedOutput
-from taso_opt.api.summary import output_errors, with_measurement
+from taso_opt.api.finals.contest import CheckedOutput
+from taso_opt.api.reporting.summary import output_errors, with_measurement
 from taso_opt.report.page import headline
 from taso_opt.report.record import ObjectivePart
 from taso_opt.report.text import print_report

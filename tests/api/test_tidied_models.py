@@ -9,7 +9,7 @@ import pytest
 from onnx import parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.api.standing_in import _decided
+from taso_opt.api.preparing.standing_in import _decided
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.onnx_io import Tidied, operator_counts, signature
 from taso_opt.runtime import RuntimeProcess
@@ -104,7 +104,7 @@ def test_a_clean_up_that_fails_leaves_the_search_to_the_model_as_it_is(model, pr
     def failing(*_):
         raise error
 
-    monkeypatch.setattr("taso_opt.api.tidying.tidy", failing)
+    monkeypatch.setattr("taso_opt.api.preparing.tidying.tidy", failing)
     record = optimize_file(model, QUICK, process=process)
     assert record.passes == () and record.result == "unchanged"
 
@@ -118,7 +118,7 @@ def wrong(proto):
 
 
 def test_a_cleaned_model_that_computes_something_else_is_not_used(model, process, monkeypatch):
-    monkeypatch.setattr("taso_opt.api.tidying.tidy", lambda *_: Tidied(wrong(choosing()), False))
+    monkeypatch.setattr("taso_opt.api.preparing.tidying.tidy", lambda *_: Tidied(wrong(choosing()), False))
     record = optimize_file(model, QUICK, process=process)
     assert record.passes == () and record.result == "unchanged"
 
@@ -134,7 +134,7 @@ def test_a_branch_that_random_inputs_never_take_is_compared_too(tmp_path, proces
     path = tmp_path / "model.onnx"
     path.write_bytes(parser.parse_model(text % "Relu").SerializeToString())
     found = Tidied(parser.parse_model(text % "Tanh"), False)
-    monkeypatch.setattr("taso_opt.api.tidying.tidy", lambda *_: found)
+    monkeypatch.setattr("taso_opt.api.preparing.tidying.tidy", lambda *_: found)
     assert optimize_file(path, OptimizeSettings(budget=1.0, dry_run=True), process=process).passes == ()
 
 
@@ -155,7 +155,7 @@ def test_a_model_without_control_flow_and_another_objective_never_meet_the_pass(
     def met(*_):
         raise AssertionError("the clean-up was asked for")
 
-    monkeypatch.setattr("taso_opt.api.tidying.tidy", met)
+    monkeypatch.setattr("taso_opt.api.preparing.tidying.tidy", met)
     path = tmp_path / "plain.onnx"
     path.write_bytes(parser.parse_model(PLAIN).SerializeToString())
     record = optimize_file(path, OptimizeSettings(budget=1.0), process=process)

@@ -7,8 +7,9 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file, room
-from taso_opt.api.room import require_room
+from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
+from taso_opt.api.finals import room
+from taso_opt.api.finals.room import require_room
 from taso_opt.api.session import obstacle, require_running
 from taso_opt.errors import MismatchError, RuntimeFailure, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import read_model, write_model
@@ -145,7 +146,7 @@ def test_a_candidate_that_does_not_run_drops_out_and_the_record_says_so(save, pr
         written.append(result)
         return result
 
-    monkeypatch.setattr("taso_opt.api.contest.write_model", broken)
+    monkeypatch.setattr("taso_opt.api.finals.contest.write_model", broken)
     record = optimize_file(path, OptimizeSettings(budget=20.0, inputs=samples), process=process)
     assert written
     assert record.result == "unchanged"
@@ -180,7 +181,7 @@ def test_a_wrong_rewriting_beside_a_missing_library_is_a_mismatch(save, process,
         made.graph.initializer[0].CopyFrom(numpy_helper.from_array(2 * CHAIN["v"], "v"))
         return made
 
-    monkeypatch.setattr("taso_opt.api.contest.rewritten", wrong)
+    monkeypatch.setattr("taso_opt.api.finals.contest.rewritten", wrong)
     with pytest.raises(MismatchError, match=r"candidate \d does not compute what the model computes"):
         optimize_file(path, QUICK, process=process)
     assert not path.with_name("model.opt.onnx").exists()
@@ -215,7 +216,7 @@ def test_a_difference_in_a_model_that_quantizes_drops_the_candidate_and_is_no_mi
         made.graph.initializer[0].CopyFrom(numpy_helper.from_array(2 * weight(256, 256), "w"))
         return made
 
-    monkeypatch.setattr("taso_opt.api.contest.rewritten", wrong)
+    monkeypatch.setattr("taso_opt.api.finals.contest.rewritten", wrong)
     record = optimize_file(path, QUICK, process=process)
     assert record.result == "unchanged"
     assert any("expected a relative error of at most" in warning for warning in record.warnings)

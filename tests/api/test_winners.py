@@ -4,7 +4,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from taso_opt.api import OptimizeSettings, contest, optimize_file
+from taso_opt.api import OptimizeSettings, optimize_file
+from taso_opt.api.finals import contest
 from taso_opt.onnx_io.files import in_place
 
 pytestmark = pytest.mark.usefixtures("first_wins")

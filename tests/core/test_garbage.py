@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from taso_opt.core.garbage import THRESHOLDS, rare_garbage_collection
+from taso_opt.core.machine.garbage import THRESHOLDS, rare_garbage_collection
 
 
 def test_the_collector_rests_inside_and_is_as_before_behind_also_after_an_error():

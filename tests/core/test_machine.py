@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from taso_opt.core import control_groups, memory
-from taso_opt.core.processors import cores
+from taso_opt.core.machine import control_groups, memory
+from taso_opt.core.machine.processors import cores
 
 GB = 1 << 30
 FIRST = {"memory.limit_in_bytes": 4 * GB, "memory.usage_in_bytes": 3 * GB}

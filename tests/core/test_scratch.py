@@ -7,8 +7,8 @@ import tempfile
 
 import pytest
 
-from taso_opt.core import scratch
-from taso_opt.core.scratch import (
+from taso_opt.core.machine import scratch
+from taso_opt.core.machine.scratch import (
     FILE_PREFIX,
     FILE_SUFFIX,
     FOLDER_PREFIX,
@@ -21,7 +21,7 @@ from taso_opt.core.scratch import (
 KILLED = """
 import os, signal
 from pathlib import Path
-from taso_opt.core.scratch import scratch_file, scratch_folder
+from taso_opt.core.machine.scratch import scratch_file, scratch_folder
 with scratch_folder() as folder, scratch_file(Path(os.environ["TMPDIR"])) as (path, stream):
     (folder / "large").write_bytes(bytes(100))
     stream.write(bytes(100))
@@ -122,7 +122,7 @@ def test_what_only_looks_alike_stays(place, monkeypatch):
 def test_files_of_another_user_stay(place, monkeypatch):
     kill_a_user(place)
     before = names(place)
-    monkeypatch.setattr("taso_opt.core.scratch.os.getuid", lambda: os.geteuid() + 1)
+    monkeypatch.setattr("taso_opt.core.machine.scratch.os.getuid", lambda: os.geteuid() + 1)
     with scratch_file(place):
         pass
     assert names(place) == before
@@ -132,6 +132,6 @@ def test_a_folder_that_cannot_be_listed_is_no_trouble(place, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("taso_opt.core.scratch.os.scandir", refuse)
+    monkeypatch.setattr("taso_opt.core.machine.scratch.os.scandir", refuse)
     with scratch_folder() as folder:
         assert folder.is_dir()

@@ -9,9 +9,9 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.core.types import TensorType
-from taso_opt.cost.alike import PartNumbers
-from taso_opt.cost.layout import NOTHING, Around
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.kernels.alike import PartNumbers
+from taso_opt.cost.kernels.layout import NOTHING, Around
+from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.onnx_io import BLOCKED, PLAIN
 
 WIDTH, LAYERS, PARTS = 8, 4, 400

@@ -8,8 +8,8 @@ import pytest
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostModel, Measurer
-from taso_opt.cost.drift import CANARY, at_reference_speed, canary
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.kernels.units import UnitFinder
+from taso_opt.cost.measuring.drift import CANARY, at_reference_speed, canary
 from taso_opt.onnx_io import standalone_model
 from taso_opt.runtime import Failed, MeasureItem, MeasurePlan, RunSettings, RuntimeProcess, Timing, measure_many, probe
 from taso_opt.spec import load_specs

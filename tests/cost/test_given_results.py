@@ -6,7 +6,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import NOTHING, Around, CostModel, CostTable, Measurer
-from taso_opt.cost.layout import GIVEN
+from taso_opt.cost.kernels.layout import GIVEN
 from taso_opt.runtime import Absent, RunSettings, RuntimeInfo
 from taso_opt.runtime.requests import FUSED, WHOLE
 from taso_opt.search.neighbourhood import Neighbourhood
@@ -32,7 +32,7 @@ def asked(monkeypatch):
 
     for place in ("measure", "steady"):
         monkeypatch.setattr(f"taso_opt.cost.{place}.measure_many", heard)
-    monkeypatch.setattr("taso_opt.cost.overhead.measure_many", lambda *asked: {})
+    monkeypatch.setattr("taso_opt.cost.measuring.overhead.measure_many", lambda *asked: {})
     return parts
 
 

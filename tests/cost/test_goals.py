@@ -7,8 +7,8 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var
 from taso_opt.cost import CostEntry, CostModel, CostTable, Goal, TradeCost, parse_bytes, parse_objective, parse_percent
+from taso_opt.cost.kernels.work import constant_bytes, result_bytes
 from taso_opt.cost.quantities import peak_bytes, unit_flops, weight_bytes
-from taso_opt.cost.work import constant_bytes, result_bytes
 from taso_opt.errors import UsageError
 from terms import tensor
 

@@ -7,8 +7,8 @@ import pytest
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.guess import Guesses
-from taso_opt.cost.units import UnitFinder
-from taso_opt.cost.work import rough_seconds
+from taso_opt.cost.kernels.units import UnitFinder
+from taso_opt.cost.kernels.work import rough_seconds
 
 SLOWER = 3.0
 SAME = {"dilations": (1, 1), "pads": (1, 1, 1, 1), "strides": (1, 1)}

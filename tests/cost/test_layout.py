@@ -7,8 +7,8 @@ import pytest
 from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import Around, CostEntry, CostModel, CostTable, Layouts, Measurer
-from taso_opt.cost.layout import NOTHING, form_key, lay_out, split_form
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.kernels.layout import NOTHING, form_key, lay_out, split_form
+from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.onnx_io import BLOCKED, PLAIN
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.search.neighbourhood import Neighbourhood

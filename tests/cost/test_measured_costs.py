@@ -6,9 +6,9 @@ import pytest
 
 from taso_opt.core.term import Const, Var
 from taso_opt.cost import CostEntry, CostModel, Goal, Measurer, TradeCost, parse_objective
-from taso_opt.cost.surroundings import working_set
-from taso_opt.cost.units import UnitFinder
-from taso_opt.cost.work import MULTIPLICATIONS_A_SECOND
+from taso_opt.cost.kernels.units import UnitFinder
+from taso_opt.cost.kernels.work import MULTIPLICATIONS_A_SECOND
+from taso_opt.cost.measuring.surroundings import working_set
 from taso_opt.runtime import Absent, RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.spec import load_specs
 from terms import tensor
@@ -152,7 +152,7 @@ def test_what_is_added_to_is_moved_once_for_as_many_convolutions_as_make_that_li
         asked.update({item.key: item.copies for item in items})
         return {item.key: Absent() for item in items}
 
-    monkeypatch.setattr("taso_opt.cost.steady.measure_many", heard)
+    monkeypatch.setattr("taso_opt.cost.measuring.steady.measure_many", heard)
     info = RuntimeInfo("onnxruntime", "1.32.0", ("CPUExecutionProvider",))
     measurer, finder = Measurer(None, RunSettings(), info), UnitFinder(op)
     other = tensor(Var, "y", 1, 256, 28, 28)

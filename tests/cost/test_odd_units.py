@@ -10,8 +10,8 @@ import pytest
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable, Measurer
-from taso_opt.cost.layout import MOST_CHANNELS, form_key, is_of_images
-from taso_opt.cost.work import rough_seconds
+from taso_opt.cost.kernels.layout import MOST_CHANNELS, form_key, is_of_images
+from taso_opt.cost.kernels.work import rough_seconds
 from taso_opt.runtime import WHOLE, RunSettings, RuntimeProcess, probe, questions
 from taso_opt.runtime.requests import MeasureMany
 

@@ -9,7 +9,8 @@ from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostModel, CostTable, Measurer, spelling_keys
 from taso_opt.cost.device import METHOD, this_device
-from taso_opt.cost.overhead import (
+from taso_opt.cost.kernels.units import SHAPED, UnitFinder
+from taso_opt.cost.measuring.overhead import (
     MOST_COPIES,
     ONNXRUNTIME_OVERHEAD,
     Overhead,
@@ -18,7 +19,6 @@ from taso_opt.cost.overhead import (
     most_copies,
     overhead,
 )
-from taso_opt.cost.units import SHAPED, UnitFinder
 from taso_opt.errors import RuntimeFailure
 from taso_opt.onnx_io import OwnSpelling
 from taso_opt.runtime import OPENVINO, RunSettings, RuntimeInfo, RuntimeProcess, Timing, probe

@@ -7,7 +7,7 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.spec import load_specs
 
 LIBRARY = load_specs()

@@ -10,9 +10,9 @@ from onnx import numpy_helper, parser
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import CostEntry, CostModel, CostTable
-from taso_opt.cost.measure import READ_DISTANCES, read_key
-from taso_opt.cost.reuse import Read, Reading, ReadTimes, excess_seconds, reuse_distances
-from taso_opt.cost.surroundings import Surroundings
+from taso_opt.cost.kernels.reuse import Read, Reading, ReadTimes, excess_seconds, reuse_distances
+from taso_opt.cost.measuring.measure import READ_DISTANCES, read_key
+from taso_opt.cost.measuring.surroundings import Surroundings
 from taso_opt.onnx_io import read_model
 from taso_opt.spec import load_specs
 

@@ -4,9 +4,9 @@ import math
 
 from taso_opt.core.term import Const, Var
 from taso_opt.cost import CostEntry, CostModel
-from taso_opt.cost.layout import form_key
+from taso_opt.cost.kernels.layout import form_key
+from taso_opt.cost.measuring.surroundings import NOWHERE
 from taso_opt.cost.shelf import Shelf
-from taso_opt.cost.surroundings import NOWHERE
 from taso_opt.spec import load_specs
 from terms import tensor
 

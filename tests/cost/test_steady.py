@@ -2,7 +2,7 @@
 
 import pytest
 
-from taso_opt.cost.steady import measure_steadily
+from taso_opt.cost.measuring.steady import measure_steadily
 from taso_opt.runtime import Failed, MeasureItem, MeasurePlan, RunSettings, Timing
 
 CANARY = MeasureItem("canary", b"")

@@ -7,10 +7,10 @@ import pytest
 
 from taso_opt.core.term import Const, Var
 from taso_opt.cost import CostEntry, CostModel, CostTable
-from taso_opt.cost.layout import form_key, split_form
+from taso_opt.cost.kernels.layout import form_key, split_form
+from taso_opt.cost.kernels.units import UnitFinder
+from taso_opt.cost.measuring.surroundings import NOWHERE
 from taso_opt.cost.stems import Stems, consistent
-from taso_opt.cost.surroundings import NOWHERE
-from taso_opt.cost.units import UnitFinder
 from terms import tensor
 
 WINDOWS = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}

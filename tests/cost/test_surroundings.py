@@ -8,10 +8,10 @@ from onnx import parser
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import Measurer
-from taso_opt.cost.layout import conversion_key
-from taso_opt.cost.overhead import MOST_COPIES
-from taso_opt.cost.surroundings import Surroundings, distance
-from taso_opt.cost.units import Unit, UnitFinder
+from taso_opt.cost.kernels.layout import conversion_key
+from taso_opt.cost.kernels.units import Unit, UnitFinder
+from taso_opt.cost.measuring.overhead import MOST_COPIES
+from taso_opt.cost.measuring.surroundings import Surroundings, distance
 from taso_opt.onnx_io import BLOCKED, PLAIN, read_model
 from taso_opt.runtime import Absent, RunSettings, RuntimeInfo
 from taso_opt.spec import load_specs
@@ -33,8 +33,8 @@ def asked(monkeypatch):
         items.update({item.key: item for item in batch})
         return {item.key: Absent() for item in batch}
 
-    monkeypatch.setattr("taso_opt.cost.steady.measure_many", heard)
-    monkeypatch.setattr("taso_opt.cost.overhead.measure_many", lambda *asked: {})
+    monkeypatch.setattr("taso_opt.cost.measuring.steady.measure_many", heard)
+    monkeypatch.setattr("taso_opt.cost.measuring.overhead.measure_many", lambda *asked: {})
     return items
 
 

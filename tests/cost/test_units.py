@@ -5,7 +5,7 @@ import pytest
 from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.cost.units import SHAPED, UnitFinder
+from taso_opt.cost.kernels.units import SHAPED, UnitFinder
 from taso_opt.spec import OPAQUE, load_specs
 from terms import tensor
 

@@ -9,7 +9,7 @@ import pytest
 from taso_opt.core.rule import FpClass
 from taso_opt.generate.schemes.tiles import TILES, best_points, discover_tiles, growth
 from taso_opt.semantics.instances import random_instances
-from taso_opt.spec.interpolation import of_inputs, of_outputs, of_taps
+from taso_opt.spec.shared.interpolation import of_inputs, of_outputs, of_taps
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.derivation.prove import Prover

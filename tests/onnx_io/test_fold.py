@@ -6,7 +6,7 @@ import pytest
 from taso_opt.core.literal import literal
 from taso_opt.core.term import Const
 from taso_opt.core.types import TensorType
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.onnx_io.reading import fold as folding
 from taso_opt.onnx_io.reading.fold import fold_constant
 from taso_opt.spec import load_specs

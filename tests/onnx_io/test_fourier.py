@@ -9,7 +9,7 @@ from taso_opt.core.term import Apply, postorder
 from taso_opt.onnx_io import respelled
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.spec import OPAQUE
-from taso_opt.spec.fourier import MOST_NUMBERS, is_small, waves
+from taso_opt.spec.shared.fourier import MOST_NUMBERS, is_small, waves
 
 
 def transform(op_type, shape, constants=(), opset=17, **attributes):

@@ -13,7 +13,7 @@ from taso_opt.onnx_io import spellable, write_model
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.evaluate import evaluate_arrays
-from taso_opt.spec.resampling import METHODS, shares
+from taso_opt.spec.shared.resampling import METHODS, shares
 
 PLACES = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric")
 

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from taso_opt.runtime import CompareLatency, contest, sampling
+from taso_opt.runtime import CompareLatency
+from taso_opt.runtime.child import contest, sampling
 
 
 @pytest.fixture

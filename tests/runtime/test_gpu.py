@@ -109,7 +109,7 @@ class Recording:
 
 
 def test_what_is_captured_has_its_outputs_where_the_first_run_put_them():
-    from taso_opt.runtime import sessions
+    from taso_opt.runtime.child import sessions
 
     assert sessions.providers_for(GRAPHS)[0] == ("CUDAExecutionProvider", dict(GRAPHS.options))
     assert sessions.providers_for(RunSettings()) == ["CPUExecutionProvider"]

@@ -31,9 +31,9 @@ from taso_opt.runtime import (
     run_feeds,
     run_outputs,
 )
-from taso_opt.runtime.engine import one_line
+from taso_opt.runtime.child.engine import one_line
+from taso_opt.runtime.child.sampling import clock_of
 from taso_opt.runtime.requests import Describe, Probe, Tidy, runtime_of
-from taso_opt.runtime.sampling import clock_of
 
 THERE = RunSettings(runtime=OPENVINO)
 needs_openvino = pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")
@@ -89,7 +89,7 @@ def test_the_probe_names_what_measures(shared_process):
 @needs_openvino
 def test_importing_it_tells_nobody(tmp_path):
     code = (
-        "import sys; from taso_opt.runtime.openvino import library; library().Core(); "
+        "import sys; from taso_opt.runtime.child.openvino import library; library().Core(); "
         "assert 'openvino_telemetry' not in sys.modules"
     )
     environment = {**os.environ, "HOME": str(tmp_path)}

@@ -18,8 +18,8 @@ from taso_opt.runtime import (
     Timing,
     measure_many,
 )
-from taso_opt.runtime.engine import bound_runs
-from taso_opt.runtime.parts import part_of
+from taso_opt.runtime.child.engine import bound_runs
+from taso_opt.runtime.child.parts import part_of
 
 IMAGE = [1, 32, 8, 8]
 GELU = """<ir_version: 8, opset_import: ["" : 17]>

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from taso_opt.runtime import sampling
+from taso_opt.runtime.child import sampling
 from taso_opt.runtime.settings import ONE_CPU_THREAD
 
 

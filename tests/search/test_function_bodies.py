@@ -15,7 +15,7 @@ from taso_opt.generate.schemes.bodies import said_by_onnx
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import SearchLimits
-from taso_opt.spec.piecewise import fraction, ratio
+from taso_opt.spec.shared.piecewise import fraction, ratio
 
 WIDTH = 8
 

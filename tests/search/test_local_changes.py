@@ -8,7 +8,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
-from taso_opt.cost.units import UnitFinder
+from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Neighbourhood

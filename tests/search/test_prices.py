@@ -9,7 +9,7 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import Unit
-from taso_opt.cost.work import multiplications
+from taso_opt.cost.kernels.work import multiplications
 from taso_opt.generate.schemes.tiles import discover_tiles
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.neighbourhood import Neighbourhood

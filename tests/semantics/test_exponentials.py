@@ -6,7 +6,7 @@ import z3
 
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.exponentials import Exponentials
-from taso_opt.spec.transcendental import EXP, LOG, SIGMOID, TANH
+from taso_opt.spec.shared.transcendental import EXP, LOG, SIGMOID, TANH
 
 
 @pytest.mark.parametrize("function", [SIGMOID, TANH], ids=lambda function: function.name)

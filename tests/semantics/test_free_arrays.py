@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taso_opt.semantics.free import FreeArrays
-from taso_opt.spec.piecewise import RELU
+from taso_opt.spec.shared.piecewise import RELU
 
 XP = FreeArrays()
 X = XP.random(np.random.default_rng(0), (1, 3, 4))

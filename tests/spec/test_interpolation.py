@@ -7,7 +7,7 @@ import pytest
 
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec.interpolation import of_inputs, of_ones, of_outputs, of_taps, taps_of, tile_of
+from taso_opt.spec.shared.interpolation import of_inputs, of_ones, of_outputs, of_taps, taps_of, tile_of
 
 SETS = [
     (((0, 1), (1, 1), (-1, 1), (1, 0)), 3),

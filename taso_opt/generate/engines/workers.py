@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 
-from taso_opt.core.scratch import scratch_folder
+from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.errors import LostProcessError
 
 Work = TypeVar("Work")

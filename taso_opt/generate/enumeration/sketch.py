@@ -23,7 +23,7 @@ from taso_opt.generate.enumeration.table import Application, Table
 from taso_opt.semantics.arrays import ModularArrays
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS
 
 SIZED = frozenset({"sizes", *ANY_WINDOWS, *ANY_KERNEL})
 """Attributes that are sizes: equations that differ only in them are forms of one."""

@@ -10,8 +10,8 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Item, Term, Var, operator_count
 from taso_opt.generate.equations.retype import flat, with_names
 from taso_opt.spec.builder import Builder
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS
 from taso_opt.spec.text import format_rule
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
 
 VARIABLES = "xyzwvutrqponmlkjih"
 MATRIX_SIZES = ("m", "k", "n", "p", "q", "l", "j", "i", "h", "c", "d", "e", "f", "a", "o", "u", "v", "t")

@@ -10,7 +10,7 @@ from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term
 from taso_opt.generate.equations.retype import Schemes
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS
 
 PADS = "pads"
 WINDOW_ATTRIBUTES = tuple({**ANY_WINDOWS, **ANY_KERNEL})

@@ -24,7 +24,7 @@ from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Array
-from taso_opt.spec.shapes import any_shape
+from taso_opt.spec.shared.shapes import any_shape
 from taso_opt.spec.text import format_rule
 
 BENDS = ("Relu", "Abs")

@@ -26,7 +26,7 @@ from taso_opt.semantics.conditions import fitted
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.shapes import any_shape
+from taso_opt.spec.shared.shapes import any_shape
 from taso_opt.spec.text import format_rule
 
 INSTANCES = 24

@@ -24,10 +24,10 @@ from taso_opt.core.types import REAL, TensorType
 from taso_opt.generate.scalar.pools import IN_TURN, OPERAND, SCALAR_POOLS, ScalarPool
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import SCALARS
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.shapes import any_shape
+from taso_opt.spec.shared.elementwise import SCALARS
+from taso_opt.spec.shared.shapes import any_shape
 from taso_opt.spec.text import format_rule
 
 SAMPLES = 46

@@ -14,9 +14,9 @@ from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.windows import ANY_WINDOWS
+from taso_opt.spec.shared.elementwise import SWAP
+from taso_opt.spec.shared.windows import ANY_WINDOWS
 
 BLOCK = 2
 IMAGE, KERNEL, BIAS = "n c 2*h 2*w", "m 4*c i j", "m"

@@ -32,7 +32,7 @@ from taso_opt.onnx_io import (
 from taso_opt.spec.builder import OPAQUE, Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.shapes import any_shape
+from taso_opt.spec.shared.shapes import any_shape
 from taso_opt.spec.text import format_rule
 
 DTYPE, SHAPE = "float32", (2, 3)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.term import Attribute
-from taso_opt.spec.elementwise import CONCAT_AXES, PERMUTATIONS, SCALARS, SWAP
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+from taso_opt.spec.shared.elementwise import CONCAT_AXES, PERMUTATIONS, SCALARS, SWAP
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS
 
 CUT = "n+p+q"
 WHOLE = symbol("n") + symbol("p") + symbol("q")

@@ -19,7 +19,7 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.instances import instantiate
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.shapes import any_shape
+from taso_opt.spec.shared.shapes import any_shape
 from taso_opt.spec.text import format_rule
 
 MOST_WORDINGS = 14

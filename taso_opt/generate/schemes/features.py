@@ -20,9 +20,9 @@ from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.lines import LINES
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.windows import ANY_WINDOWS
+from taso_opt.spec.shared.elementwise import SWAP
+from taso_opt.spec.shared.windows import ANY_WINDOWS
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.windows import ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_WINDOWS
 
 IMAGE, SMALL, LARGE, BIAS = "n g*c h w", "g*m c i j", "g*m c i+e_t+e_b j+e_l+e_r", "g*m"
 WINDOWS: dict[str, Attribute] = {**ANY_WINDOWS, "dilations": (1, 1), "group": symbol("g")}

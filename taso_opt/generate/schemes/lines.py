@@ -20,7 +20,7 @@ from taso_opt.rewrite.patterns.rows import ROW
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS
 
 UNSQUEEZE, SQUEEZE = "Unsqueeze", "Squeeze"
 

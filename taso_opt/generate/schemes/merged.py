@@ -17,8 +17,8 @@ from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.cuts import REDUCTIONS
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.shared.elementwise import SWAP
 
 ALONE = ("1 c h", "1 c h w")
 """Operands whose first axis has one element."""

@@ -18,9 +18,9 @@ from taso_opt.generate.equations.canonical import VARIABLES
 from taso_opt.generate.schemes.cuts import CUT, WHOLE, Cut, cuts, mapped, parameters
 from taso_opt.generate.schemes.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
+from taso_opt.spec.shared.elementwise import SWAP
 
 SIZES = (symbol("u"), symbol("v"))
 """What is joined along the cut axis."""

@@ -19,9 +19,9 @@ from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.schemes.cuts import mapped, parameters
 from taso_opt.generate.schemes.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import SWAP
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
+from taso_opt.spec.shared.elementwise import SWAP
 
 ROWS = ("m k", "n m k")
 """The rows of one matrix and of several."""

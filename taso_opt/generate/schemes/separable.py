@@ -13,7 +13,7 @@ from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS
 
 Attributes = Mapping[str, Attribute]
 

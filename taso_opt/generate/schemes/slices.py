@@ -16,9 +16,9 @@ from taso_opt.core.types import TensorType, parse_scheme
 from taso_opt.generate.schemes.cuts import WHOLE, cuts
 from taso_opt.generate.schemes.passing import confirmed, passed
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.elementwise import CONCAT_AXES
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.windows import ANY_WINDOWS
+from taso_opt.spec.shared.elementwise import CONCAT_AXES
+from taso_opt.spec.shared.windows import ANY_WINDOWS
 
 SLICE = "Slice"
 SIZES = (symbol("n"), symbol("p"), symbol("q"))

@@ -13,7 +13,7 @@ from taso_opt.generate.schemes.cuts import INTERPOLATED, POINTWISE, SCALES, SELD
 from taso_opt.generate.schemes.passing import Kept, Take
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.windows import ANY_KERNEL, ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS
 
 U, V = symbol("u"), symbol("v")
 NEXT = (1, 1)

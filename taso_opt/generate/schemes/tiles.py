@@ -20,10 +20,10 @@ from taso_opt.core.types import REAL, TensorType
 from taso_opt.generate.equations.confirm import holds_in_floats
 from taso_opt.generate.schemes.passing import INSTANCES
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.interpolation import Point, of_inputs, of_outputs, of_taps
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.shared.interpolation import Point, of_inputs, of_outputs, of_taps
+from taso_opt.spec.shared.windows import ANY_WINDOWS
 from taso_opt.spec.text import format_rule
-from taso_opt.spec.windows import ANY_WINDOWS
 
 TILES = ((3, 2), (3, 4), (5, 2))
 """Taps of a kernel and outputs of a tile along an axis: more would round too much, fewer save nothing."""

@@ -17,7 +17,7 @@ from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.generate.schemes.slices import SIZES, SLICE
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.windows import ANY_WINDOWS
+from taso_opt.spec.shared.windows import ANY_WINDOWS
 
 PAD = "Pad"
 BEFORE, KEPT, BEHIND = SIZES

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto
 
-from taso_opt.core.scratch import scratch_file
+from taso_opt.core.machine.scratch import scratch_file
 from taso_opt.errors import InvalidInputError, UsageError
 from taso_opt.onnx_io.files.external import (
     DataRange,

@@ -12,7 +12,7 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 from taso_opt.onnx_io.files.external import byte_count, tensor_array
 from taso_opt.onnx_io.scopes import STANDARD
 from taso_opt.spec.operator import Array
-from taso_opt.spec.piecewise import simplest_fraction
+from taso_opt.spec.shared.piecewise import simplest_fraction
 
 READABLE_ELEMENTS = 1024
 """Spellings may read the values of constants of at most so many elements."""

@@ -25,7 +25,7 @@ from taso_opt.onnx_io.writing.write import spellable
 from taso_opt.spec import SpecLibrary
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.constants import Constants
-from taso_opt.spec.resampling import text_of
+from taso_opt.spec.shared.resampling import text_of
 
 MOST_NUMBERS = 5
 """Of floats that decide what a node does: one for each axis, as the scales of a Resize."""

@@ -19,7 +19,7 @@ from taso_opt.onnx_io.nodes import constant_terms, node_of, ordered_operands, sp
 from taso_opt.onnx_io.reading.fold import fold_constant
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
-from taso_opt.spec.piecewise import simplest_fraction
+from taso_opt.spec.shared.piecewise import simplest_fraction
 
 OLDEST_IR = 4
 """The first file format in which a constant need not be listed among the inputs."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from taso_opt.core.scratch import scratch_folder
+from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure, TasoError, UncheckableError
 from taso_opt.runtime import (
     ONNXRUNTIME,

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from taso_opt.core.dims import Dim, product
 from taso_opt.core.term import Apply, Item, Term, postorder
-from taso_opt.cost.units import SHAPES
+from taso_opt.cost.kernels.units import SHAPES
 from taso_opt.rewrite.finding.merges import Place
 from taso_opt.rewrite.finding.step import Replacements, Step, StepSequence, changes_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.linear import Region, linear_regions
 from taso_opt.search.sequences.shortening import shortened
-from taso_opt.spec.shapes import is_star
+from taso_opt.spec.shared.shapes import is_star
 
 FEWEST_SUMS = 3
 """Of one state after another: what is shorter gains nothing by a product."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from taso_opt.core.dims import Dim, divide
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.operator import Recurrence, ScalarFunction
-from taso_opt.spec.windows import WindowShares
+from taso_opt.spec.shared.windows import WindowShares
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import (
     ONE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from taso_opt.spec.piecewise import RELU
-from taso_opt.spec.transcendental import SIGMOID
+from taso_opt.spec.shared.piecewise import RELU
+from taso_opt.spec.shared.transcendental import SIGMOID
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import (
     ONE,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from taso_opt.core.dims import Dim
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec.shapes import is_star
+from taso_opt.spec.shared.shapes import is_star
 from taso_opt.verify.index_functions.elements import Element
 from taso_opt.verify.index_functions.layout import Layout, merged
 

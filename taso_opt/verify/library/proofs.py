@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from taso_opt.core.machine.scratch import write_at_once
 from taso_opt.core.quotients import QUOTIENT
 from taso_opt.core.rule import Rule
-from taso_opt.core.scratch import write_at_once
 from taso_opt.core.term import Apply, Term, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.errors import InvalidInputError

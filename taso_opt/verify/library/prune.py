@@ -31,7 +31,7 @@ from taso_opt.core.dims import Size
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, postorder, variables
 from taso_opt.spec import load_specs
-from taso_opt.spec.shapes import any_shape
+from taso_opt.spec.shared.shapes import any_shape
 from taso_opt.spec.text import format_rule
 from taso_opt.verify.processes.child import Child, Stopped
 from taso_opt.verify.processes.crew import Crew

@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from taso_opt.core.dims import symbol
-from taso_opt.spec.piecewise import RELU
-from taso_opt.spec.transcendental import SIGMOID, TANH
+from taso_opt.spec.shared.piecewise import RELU
+from taso_opt.spec.shared.transcendental import SIGMOID, TANH
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import Access, Element, Image, Product
 from taso_opt.verify.index_functions.signs import FACTS, with_one_sign

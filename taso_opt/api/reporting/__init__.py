@@ -1,0 +1,1 @@
+"""What a report tells of an optimization, gathered from the search and the measurements."""

@@ -1,0 +1,1 @@
+"""Measures units of graphs as small models, beside a canary and at a distance from what they read."""
