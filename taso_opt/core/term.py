@@ -17,11 +17,15 @@ Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
 
 
 class _Node:
-    """What all terms share: the terms they are made of, and a digest that decides identity, hash and every order."""
+    """What all terms share: the terms they are made of, and a digest that decides identity, hash and every order.
 
-    __slots__ = ("__weakref__", "_hash", "children", "digest")
+    Its `height` is 0 for a leaf and else one more than that of its highest child: what contains a term is higher.
+    """
+
+    __slots__ = ("__weakref__", "_hash", "children", "digest", "height")
     digest: bytes
     children: tuple[Term, ...]
+    height: int
     _hash: int
 
     def __hash__(self) -> int:
@@ -240,6 +244,7 @@ def _digest(kind: bytes, *parts: object) -> bytes:
 
 def _register(node: _N, digest: bytes, below: tuple[Term, ...]) -> _N:
     node.digest, node.children = digest, below
+    node.height = 1 + max([child.height for child in below]) if below else 0
     node._hash = int.from_bytes(digest[:8], "little", signed=True)
     _interned[digest] = node
     return node

@@ -86,6 +86,7 @@ class Neighbourhood:
         self._rebuild = rebuild
         self._outputs = frozenset(outputs)
         self._present = frozenset(self.terms)
+        self._live = frozenset(term for term in self.terms if isinstance(term, Apply) and not is_constant(term))
         self._uses = Counter(child for term in self.terms for child in term.children)
         self._uses.update(outputs)
         self._users: dict[Term, set[Term]] = {term: set() for term in self.terms}
@@ -190,7 +191,7 @@ class Neighbourhood:
         roots = [*((old, images[old]) for old in changed), *((one, one) for one in same)]
         around_it = self._layouts.around(dead, born, roots)
         kept = Remaining(self._present, dead)
-        saved = live_operators(dead, self._is_constant) - live_operators(born, self._is_constant)
+        saved = len(self._live & dead) - live_operators(born, self._is_constant)
         return LocalChange(steps, replacements, removed, kept, added, dead, frozenset(born), around_it, saved)
 
     def _around(self, terms: Iterable[Term]) -> frozenset[Term]:

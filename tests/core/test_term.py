@@ -59,6 +59,11 @@ def test_children_come_before_parents_and_once():
         assert all(order.index(child) < order.index(term) for child in term.children)
 
 
+def test_what_contains_a_term_is_higher():
+    split = Apply("Split", (Apply("Relu", (X,)),), (("axis", -1), ("sizes", (1, 1))))
+    assert [term.height for term in (X, W, split, Item(split, 0), Apply("Add", (Item(split, 1), X)))] == [0, 0, 2, 3, 4]
+
+
 def test_replacements_are_not_looked_into_again():
     relu = Apply("Relu", (X,))
     assert replace([relu], {X: relu}) == (Apply("Relu", (relu,)),)

@@ -15,8 +15,6 @@ from taso_opt.cost.kernels.regions import has_seed
 from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.onnx_io import BLOCKED, PLAIN
 
-LAYOUTS = (PLAIN, BLOCKED)
-
 
 class _Own(NamedTuple):
     """A term apart from its operands, as a part of something."""
@@ -90,9 +88,9 @@ class PartNumbers:
 
     def _surroundings(self, ends: Sequence[Term], outputs: Sequence[Term], around: Around) -> list[Any]:
         """The layouts in which there are operands, in which results are wanted, and which of them the model gives."""
-        found = [(one in around.blocked, *((one, layout) in around.there for layout in LAYOUTS)) for one in ends]
-        wanted = [tuple((one, layout) in around.wanted for layout in LAYOUTS) for one in outputs]
-        return [*found, *wanted, *(one in around.given for one in outputs)]
+        blocked, there, wanted, given = around.blocked, around.there, around.wanted, around.given
+        found = [(one in blocked, (one, PLAIN) in there, (one, BLOCKED) in there) for one in ends]
+        return [*found, *[((one, PLAIN) in wanted, (one, BLOCKED) in wanted, one in given) for one in outputs]]
 
     def _depths(self, ends: Sequence[Term], boundary: Collection[Term], has_inputs: bool) -> list[int]:
         """How deep operands lie, which decides between regions: counted from the least deep one that is computed.

@@ -83,9 +83,9 @@ class Layouts:
             return Around(given=given) if given else NOTHING
         changed = frozenset(dead) | frozenset(born)
         operands = {child for term in changed for child in term.children} - changed
-        wanted = {(side, layout) for pair in roots for layout in self._read(pair[0], dead) for side in pair}
-        there = {(operand, layout) for operand in operands for layout in self._read(operand, dead)}
-        return Around(self.blocked & operands, frozenset(there), frozenset(wanted), given)
+        wanted = frozenset((side, layout) for pair in roots for layout in self._read(pair[0], dead) for side in pair)
+        there = frozenset((operand, layout) for operand in operands for layout in self._read(operand, dead))
+        return Around(self.blocked & operands, there, wanted, given)
 
     def with_outputs(self, outputs: Iterable[Term]) -> Layouts:
         """The same, with what is outside of the graph reading its outputs."""

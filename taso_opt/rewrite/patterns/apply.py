@@ -106,11 +106,13 @@ def substitute_terms(
 ) -> tuple[Term, ...] | None:
     """The roots with every term of `mapping` replaced by its image, inside images too; None when that is cyclic.
 
-    Terms `without` any of those that are replaced, neither they nor what they are made of, are not looked into.
+    Terms `without` any of those that are replaced, neither they nor what they are made of, are not looked into; nor are
+    those that are no higher than any of them.
 
     A merge of two terms of which one needs the other would need itself: such a substitution is valid as an equation
     but no graph computes it (Figure 2.6 of the paper).
     """
+    lowest = min((old.height for old in mapping), default=0)
     rebuilt: dict[Term, Term] = {}
     open_terms: set[Term] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
@@ -123,7 +125,7 @@ def substitute_terms(
             continue
         if term in rebuilt:
             continue
-        if term in without:
+        if term in without or (term.height <= lowest and term not in mapping):
             rebuilt[term] = term
             continue
         if term in open_terms:

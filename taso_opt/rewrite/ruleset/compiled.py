@@ -7,7 +7,7 @@ from functools import cached_property, reduce
 from operator import or_
 
 from taso_opt.core.rule import Rule, RuleSet
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Apply, Term, Var
 from taso_opt.rewrite.patterns.lift import FOLDABLE, compile_forms, compile_on_request
 from taso_opt.rewrite.patterns.margins import puts_zeros_beside
 from taso_opt.rewrite.patterns.pattern import CompiledRule, head
@@ -34,10 +34,10 @@ class CompiledRules:
         self.on_request = tuple(compile_on_request(rule, builder) for rule in rules.both_ways() if _is_on_request(rule))
         self.sizes = asked_sizes((*rules, *made))
         self._bits: dict[str, int] = {}
-        self._by_root: dict[str, list[tuple[_Direction, int]]] = {}
-        for direction in self._directions:
-            for root, asked in self._asked(direction.rule.source).items():
-                self._by_root.setdefault(root, []).append((direction, asked))
+        self._by_root = self._sorted_by_root(self._directions)
+        self._leaving_parts = self._sorted_by_root(
+            [one for one in self._directions if any(isinstance(image, Var) for image in one.rule.target)]
+        )
 
     def __iter__(self) -> Iterator[CompiledRule]:
         for direction in self._directions:
@@ -56,8 +56,17 @@ class CompiledRules:
 
     def may_match(self, root: str, operators: Iterable[str]) -> Iterator[CompiledRule]:
         """The forms that may match a term, by its operator and all of its upper operators; some others too."""
+        return self._with_operators(self._by_root.get(root, ()), operators)
+
+    def may_leave_part(self, root: str, operators: Iterable[str]) -> Iterator[CompiledRule]:
+        """Those of them that may leave a part of the term only."""
+        return self._with_operators(self._leaving_parts.get(root, ()), operators)
+
+    def _with_operators(
+        self, directions: Iterable[tuple[_Direction, int]], operators: Iterable[str]
+    ) -> Iterator[CompiledRule]:
         missing = ~self._number(operators)
-        for direction, asked in self._by_root.get(root, ()):
+        for direction, asked in directions:
             if not asked & missing:
                 yield from direction.forms
 
@@ -65,6 +74,14 @@ class CompiledRules:
         """The forms whose source begins with an operator, whatever stands below."""
         for direction, _ in self._by_root.get(root, ()):
             yield from (form for form in direction.forms if head(form.source) == root)
+
+    def _sorted_by_root(self, directions: Iterable[_Direction]) -> dict[str, list[tuple[_Direction, int]]]:
+        """Directions by the operator of what they match, with the upper operators that it must have."""
+        found: dict[str, list[tuple[_Direction, int]]] = {}
+        for direction in directions:
+            for root, asked in self._asked(direction.rule.source).items():
+                found.setdefault(root, []).append((direction, asked))
+        return found
 
     def _asked(self, source: Iterable[Term]) -> dict[str, int]:
         """By the operator of what forms with this source match, the upper operators that it must have.

@@ -53,7 +53,7 @@ class Entries:
 
     def of(self, use: Use) -> Callable[[Outline], Sequence[Entry]]:
         """What tells the entries of one use for an outline, in the order of the rules."""
-        return lambda outline: self._at(outline).get(use, ())
+        return self._leaving_part if use is Use.UNDOING else lambda outline: self._at(outline).get(use, ())
 
     def of_operator(self, root: str, uses: Collection[Use]) -> list[Entry]:
         """The entries of some uses whose source begins with an operator."""
@@ -70,6 +70,11 @@ class Entries:
                     found.setdefault(use, []).append(entry)
             known = self._found[outline] = found
         return known
+
+    def _leaving_part(self, outline: Outline) -> Sequence[Entry]:
+        """Those that leave a part of a term only: few, and asked for of all terms that any step makes."""
+        forms = self._rules.may_leave_part(outline.operator, operators_of(outline))
+        return [entry for entry, uses in map(self._entry, forms) if Use.UNDOING in uses]
 
     def _entry(self, form: CompiledRule) -> tuple[Entry, frozenset[Use]]:
         place = id(form)  # the rules keep their forms alive; hashing one goes through all of it

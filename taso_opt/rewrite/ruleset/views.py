@@ -95,11 +95,11 @@ class Views:
 
     def _has_none(self, term: Term) -> bool:
         """Whether no stand-in is part of a term."""
+        known = self._without.get(term)
+        return bottom_up(self._without, term, self._found_none) if known is None else known
 
-        def found(part: Term) -> bool:
-            return part not in self._stand_ins and all(self._without[child] for child in part.children)
-
-        return bottom_up(self._without, term, found)
+    def _found_none(self, part: Term) -> bool:
+        return part not in self._stand_ins and all(self._without[child] for child in part.children)
 
     def is_leaf(self, term: Term) -> bool:
         """Whether rules see no operator at a term."""
