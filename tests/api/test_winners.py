@@ -20,7 +20,7 @@ def formed(monkeypatch):
         found.append(plan)
         return form(model, plan)
 
-    for module in ("contest", "optimization"):
+    for module in ("finals.contest", "optimization"):
         monkeypatch.setattr(f"taso_opt.api.{module}.rewritten", counted)
     return found
 

@@ -31,7 +31,7 @@ def asked(monkeypatch):
         return {item.key: Absent() for item in batch}
 
     for place in ("measure", "steady"):
-        monkeypatch.setattr(f"taso_opt.cost.{place}.measure_many", heard)
+        monkeypatch.setattr(f"taso_opt.cost.measuring.{place}.measure_many", heard)
     monkeypatch.setattr("taso_opt.cost.measuring.overhead.measure_many", lambda *asked: {})
     return parts
 
