@@ -154,26 +154,26 @@ def _summary(contest: _Contest, request: CompareLatency) -> LatencyComparison:
     candidates: list[Contestant | Failed] = []
     for number in range(FIRST_CANDIDATE, len(contest.models)):
         reason = contest.failures.get(number)
-        candidates.append(_contestant(contest, number, request.settings.seed) if reason is None else Failed(reason))
+        candidates.append(_contestant(contest, number) if reason is None else Failed(reason))
     return LatencyComparison(
         clock=clock_of(request.settings).name,
         original=_latency(contest, ORIGINAL),
-        control=_contestant(contest, CONTROL, request.settings.seed),
+        control=_contestant(contest, CONTROL),
         candidates=tuple(candidates),
         rounds=contest.rounds,
         recreations=len(contest.recreations),
     )
 
 
-def _contestant(contest: _Contest, number: int, seed: int) -> Contestant:
+def _contestant(contest: _Contest, number: int) -> Contestant:
     ratios, speedups = [], []
     for clock in (_cpu, _wall):
         clocked = [
             (clock(samples[ORIGINAL]), clock(samples[number]), clock(samples[CONTROL]))
             for samples in contest.recreations
         ]
-        ratios.append(paired_ratio([(original, own) for original, own, _ in clocked], seed))
-        speedups.append(corrected_ratio(clocked, seed))
+        ratios.append(paired_ratio([(original, own) for original, own, _ in clocked]))
+        speedups.append(corrected_ratio(clocked))
     return Contestant(_latency(contest, number), *ratios, *speedups)
 
 
