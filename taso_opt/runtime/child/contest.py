@@ -32,7 +32,10 @@ from taso_opt.runtime.settings import RunSettings
 ORIGINAL, CONTROL, FIRST_CANDIDATE = 0, 1, 2
 LEAST_RECREATIONS, FEWEST_RECREATIONS, CREATING_SHARE = 2, 3, 0.5
 """How many recreations there are in any case, where so many are wanted, since one alone says nothing of its noise; how
-many there are at least, time allowing; and what share of the time they may take beyond that."""
+many there are at least, time allowing; and what share of the time creating them may take beyond that."""
+
+FEWEST_ROUNDS = 3
+"""Where creating leaves no time for so many rounds in each recreation there is one recreation less."""
 
 Samples = NDArray[np.float64]
 
@@ -51,6 +54,14 @@ class _Contest:
         return sum(len(samples[ORIGINAL]) for samples in self.recreations)
 
 
+@dataclass(frozen=True)
+class _Sessions:
+    """What runs the contestants that have not failed, by number, and about how many seconds a run of each takes."""
+
+    runs: dict[int, Turns]
+    run_s: dict[int, float]
+
+
 def compare_latency(request: CompareLatency) -> LatencyComparison:
     """Measure until the rounds are done or the time is up, at least one round of each of two recreations.
 
@@ -60,29 +71,39 @@ def compare_latency(request: CompareLatency) -> LatencyComparison:
     generator = np.random.default_rng(request.settings.seed)
     contest = _Contest((request.original, request.original, *request.candidates))
     recreations = min(request.recreations, request.rounds)
-    while len(contest.recreations) < recreations:
-        left = recreations - len(contest.recreations)
-        share_s = (started + request.time_limit_s - time.perf_counter()) / left
-        if len(contest.recreations) >= LEAST_RECREATIONS and share_s <= 0:
+    while (done := len(contest.recreations)) < recreations:
+        began = time.perf_counter()
+        left_s = started + request.time_limit_s - began
+        if done >= LEAST_RECREATIONS and left_s <= 0:
             break
-        created_s = _recreate(contest, request, generator, math.ceil((request.rounds - contest.rounds) / left), share_s)
-        affordable = int(CREATING_SHARE * request.time_limit_s / max(created_s, 1e-9))
-        recreations = min(recreations, max(FEWEST_RECREATIONS, affordable))
+        sessions = _create(contest, request, generator)
+        affordable = _affordable(request, time.perf_counter() - began, sessions.run_s)
+        recreations = max(min(recreations, affordable), done + 1)
+        left = recreations - done
+        rounds = math.ceil((request.rounds - contest.rounds) / left)
+        _play(contest, request, generator, sessions, rounds, began + left_s / left)
     return _summary(contest, request)
 
 
-def _recreate(
-    contest: _Contest, request: CompareLatency, generator: np.random.Generator, rounds: int, share_s: float
-) -> float:
-    """Fresh sessions, then up to `rounds` rounds within `share_s` seconds (one round in any case).
+def _affordable(request: CompareLatency, created_s: float, run_s: dict[int, float]) -> int:
+    """How many recreations there is time for, where one takes so many seconds to create and runs take so many."""
+    played_s = FEWEST_ROUNDS * _round_seconds(run_s, run_s, request.sample_s)
+    has_time = FEWEST_RECREATIONS * (created_s + played_s) <= request.time_limit_s
+    fewest = FEWEST_RECREATIONS if has_time else LEAST_RECREATIONS
+    return max(fewest, int(CREATING_SHARE * request.time_limit_s / max(created_s, 1e-9)))
 
-    Answers how many seconds the sessions took to create.
-    """
-    started = time.perf_counter()
-    deadline = started + share_s
-    runs, run_s = _create(contest, request, generator)
-    created_s = time.perf_counter() - started
-    repeats = _repeats(request, run_s, (deadline - time.perf_counter()) / max(rounds, 1))
+
+def _play(
+    contest: _Contest,
+    request: CompareLatency,
+    generator: np.random.Generator,
+    sessions: _Sessions,
+    rounds: int,
+    deadline: float,
+) -> None:
+    """Up to `rounds` rounds of fresh sessions until the deadline, one round in any case."""
+    runs = sessions.runs
+    repeats = _repeats(request, sessions.run_s, (deadline - time.perf_counter()) / max(rounds, 1))
     first = int(generator.integers(max(len(request.feeds), 1)))
     for run in runs.values():
         run.begin_at(first)
@@ -95,13 +116,10 @@ def _recreate(
             for number in generator.permutation(list(runs)).tolist():
                 if number not in contest.failures:
                     samples[number] += _visit(contest, number, runs[number], repeats[number], request.settings)
-    return created_s
 
 
-def _create(
-    contest: _Contest, request: CompareLatency, generator: np.random.Generator
-) -> tuple[dict[int, Turns], dict[int, float]]:
-    """Sessions of all contestants that have not failed, in random order, and about how many seconds a run takes."""
+def _create(contest: _Contest, request: CompareLatency, generator: np.random.Generator) -> _Sessions:
+    """Fresh sessions of all contestants that have not failed, created in random order."""
     runs: dict[int, Turns] = {}
     run_s: dict[int, float] = {}
     settings = request.settings
@@ -117,7 +135,7 @@ def _create(
             _fail(contest, number, error)
         else:
             runs[number] = run
-    return runs, run_s
+    return _Sessions(runs, run_s)
 
 
 def _repeats(request: CompareLatency, run_s: dict[int, float], round_s: float) -> dict[int, int]:
@@ -126,11 +144,15 @@ def _repeats(request: CompareLatency, run_s: dict[int, float], round_s: float) -
     Among several feeds all contestants have as many as the original.
     """
     paces = dict.fromkeys(run_s, run_s[ORIGINAL]) if len(request.feeds) > 1 else run_s
-    sample_s = request.sample_s
-    wanted = sum(max(sample_s / paces[number], 1.0) * seconds + seconds for number, seconds in run_s.items())
+    sample_s, wanted = request.sample_s, _round_seconds(run_s, paces, request.sample_s)
     if wanted > round_s:
         sample_s *= max(round_s, 0.0) / wanted
     return {number: repeats_for(pace, sample_s) for number, pace in paces.items()}
+
+
+def _round_seconds(run_s: dict[int, float], paces: dict[int, float], sample_s: float) -> float:
+    """How long a round takes in which each contestant runs as often as its pace says, and a little before that."""
+    return sum(max(sample_s / paces[number], 1.0) * seconds + seconds for number, seconds in run_s.items())
 
 
 def _visit(contest: _Contest, number: int, run: Turns, repeats: int, settings: RunSettings) -> list[Sample]:
