@@ -1,4 +1,4 @@
-"""Times of many small models in interleaved rounds; imported in the child process only.
+"""Times of many small models in interleaved rounds.
 
 Sessions are created in seeded random order (the first one created reads up to 5% slow) and all live at once, so that
 each round visits every model once, in a new random order, and a slow spell of the machine touches all alike.

@@ -1,4 +1,4 @@
-"""What the installed runtime can really do, found by loading tiny models; imported in the child process only."""
+"""What the installed runtime can really do, found by loading tiny models."""
 
 import re
 

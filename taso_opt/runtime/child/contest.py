@@ -1,4 +1,4 @@
-"""The original against its candidates, interleaved, with an A/A control; imported in the child process only.
+"""The original against its candidates, interleaved, with an A/A control.
 
 The contestants are the original, a second session of the original (the A/A control) and the candidates. All sessions
 are created anew, in seeded random order, for each *recreation*, because two sessions of one file can differ by several

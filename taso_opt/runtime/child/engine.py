@@ -1,4 +1,4 @@
-"""What every runtime that measures has to offer, and which one settings mean; imported in the child process only."""
+"""What every runtime that measures has to offer, and which one settings mean."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Models compiled by OpenVINO: creating, describing and running them; imported in the child process only.
+"""Models compiled by OpenVINO: creating, describing and running them.
 
 They compute in float32, as they do in ONNX Runtime, and are compiled for the latency of one run after the other.
 """

@@ -1,4 +1,4 @@
-"""The part of a model that is to be timed, as the runtime executes it; imported in the child process only.
+"""The part of a model that is to be timed, as the runtime executes it.
 
 What a kernel costs inside a network is its cost without the conversions of layouts around it. Which layouts it reads
 and gives there, only the runtime knows: it lowers the model between convolutions, and the kernel is cut out of that.

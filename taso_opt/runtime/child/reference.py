@@ -1,4 +1,4 @@
-"""What a model computes in float64, as a reference for results in float32; imported in the child process only."""
+"""What a model computes in float64, as a reference for results in float32."""
 
 from __future__ import annotations
 

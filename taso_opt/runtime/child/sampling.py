@@ -1,4 +1,4 @@
-"""Samples of one prepared model on two clocks, and how often to repeat it; imported in the child process only.
+"""Samples of one prepared model on two clocks, and how often to repeat it.
 
 The *CPU clock* is the processor time of the calling thread: at one thread all work of ONNX Runtime happens there, and
 other programs on the machine disturb it little. OpenVINO mostly does the same, but decides itself what it leaves to

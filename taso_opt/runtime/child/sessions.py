@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime: creating, describing and running them; imported in the child process only."""
+"""Sessions of ONNX Runtime: creating, describing and running them."""
 
 import re
 from collections.abc import Mapping, Sequence

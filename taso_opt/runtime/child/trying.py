@@ -1,4 +1,4 @@
-"""Runs a model on inputs of several shapes, to find out which of them it takes; imported in the child process only."""
+"""Runs a model on inputs of several shapes, to find out which of them it takes."""
 
 import time
 from contextlib import suppress
