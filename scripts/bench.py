@@ -18,12 +18,11 @@ from tempfile import TemporaryDirectory
 
 import click
 
-import rule_usage
-import standings
-from bench_models import DIMS, models
-from bench_page import write_page
-from peers import missing
-from side_by_side import side_by_side
+from benchmarks import rule_usage, standings
+from benchmarks.models import DIMS, models
+from benchmarks.page import write_page
+from benchmarks.peers import missing
+from benchmarks.side_by_side import side_by_side
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison, MeasuredSpeedup, Record

@@ -25,8 +25,8 @@ from tempfile import TemporaryDirectory
 import click
 import numpy as np
 
-from bench_models import DIMS, models
-from bench_page import table, write_page
+from benchmarks.models import DIMS, models
+from benchmarks.page import table, write_page
 from networks import NETWORKS
 from taso_opt.api.session import usable_rules
 from taso_opt.core.graph import Graph

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from published_enumeration import Problem, equal_outputs, graphs
+from published.enumeration import Problem, equal_outputs, graphs
 from taso_opt.core.machine.processors import cores
 from taso_opt.core.term import Var
 from taso_opt.core.types import parse_scheme

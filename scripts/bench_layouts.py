@@ -30,9 +30,9 @@ from tempfile import TemporaryDirectory
 import click
 import onnx
 
-from bench_page import table, table_row, write_page
+from benchmarks.page import table, table_row, write_page
+from benchmarks.rule_parts import is_layout_rule
 from networks import NETWORKS
-from rule_parts import is_layout_rule
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.report.record import MeasuredSpeedup, Record
 from taso_opt.spec import load_specs

@@ -18,8 +18,8 @@ from textwrap import shorten
 
 import click
 
-from bench_models import DIMS, models
-from bench_page import write_page
+from benchmarks.models import DIMS, models
+from benchmarks.page import write_page
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison

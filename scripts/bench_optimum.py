@@ -38,10 +38,10 @@ from typing import TypeVar
 import click
 import onnx
 
-from bench_page import table, table_row, write_page
-from disturbed import DisturbedMeasurer
-from exhaustive import Outputs, Visited, Visitor, cheapest, described
-from small_networks import SMALL
+from benchmarks.disturbed import DisturbedMeasurer
+from benchmarks.exhaustive import Outputs, Visited, Visitor, cheapest, described
+from benchmarks.page import table, table_row, write_page
+from networks.small import SMALL
 from taso_opt.api.session import usable_rules
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import operator_count

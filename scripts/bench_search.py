@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 import click
 import onnx
 
-from bench_page import table, table_row, write_page
+from benchmarks.page import table, table_row, write_page
 from networks import NETWORKS
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.cost import CostTable

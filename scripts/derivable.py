@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from published_notation import read_lines
-from published_statement import Stated, read_statements
+from published.notation import read_lines
+from published.statement import Stated, read_statements
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.verify.derivation.chains import by_root, chains_between, laws_of

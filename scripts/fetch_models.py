@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import click
 from platformdirs import user_cache_dir
 
-from light_models import light_model
+from networks.light import light_model
 from taso_opt.errors import InvalidInputError, TasoError, UnsupportedError, UsageError
 
 __all__ = ["PRETRAINED", "Pretrained", "default_folder", "extract_member", "fetch", "is_verified", "light_model"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pages import CLONE, FILE, PAGES, ROOT, RUN, name, pieces
+from documentation.pages import CLONE, FILE, PAGES, ROOT, RUN, name, pieces
 
 WHOLE = "README.md"
 """The page of which everything is typed, also what the tests run anyway: it has to be enough by itself."""

@@ -1,9 +1,9 @@
 """Takes random models through the tool and compares what comes out with what went in.
 
 Usage: python scripts/fuzz_models.py [--count N] [--seed N] [--operators] [--models FOLDER] [--keep FOLDER]; exits 1
-when a result is wrong. Models are drawn by random_models.py, or taken from a folder (nnsmith_models.py fills one). Each
-is optimized as a user does it, written anew, and forcibly rewritten: see MODES of backend_worker.py. What is written
-must pass ONNX's checker, keep the signature and give the outputs of the original on three sets of inputs.
+when a result is wrong. Models are drawn by fuzzing/random_models.py, or taken from a folder (nnsmith_models.py fills
+one). Each is optimized as a user does it, written anew, and forcibly rewritten: see MODES of backend/worker.py. What
+is written must pass ONNX's checker, keep the signature and give the outputs of the original on three sets of inputs.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import numpy as np
 from onnx import ModelProto, TensorProto, checker, load_model
 from onnx.numpy_helper import from_array, to_array
 
-from backend_models import dressed
-from backend_worker import respell
-from random_models import random_model
-from random_operators import OPERATORS
+from backend.models import dressed
+from backend.worker import respell
+from fuzzing.random_models import random_model
+from fuzzing.random_operators import OPERATORS
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.forced import force_rewriting
 from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError

@@ -23,8 +23,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import fuzz_seeds
-from fuzz_mutate import Mutate, mutated_model, mutated_rules
+from fuzzing import seeds
+from fuzzing.mutate import Mutate, mutated_model, mutated_rules
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io import read_model
 from taso_opt.rewrite.ruleset.compiled import CompiledRules
@@ -68,15 +68,15 @@ def targets() -> tuple[Target, Target]:
         return list(CompiledRules(read_rules(path, builder), builder))
 
     return (
-        Target("model", list(fuzz_seeds.models()), mutated_model, lambda path: read_model(path, library)),
-        Target("rules", list(fuzz_seeds.rules()), mutated_rules, rules),
+        Target("model", list(seeds.models()), mutated_model, lambda path: read_model(path, library)),
+        Target("rules", list(seeds.rules()), mutated_rules, rules),
     )
 
 
 def fuzz(seconds: float, seed: int, folder: Path, both: Sequence[Target], most: int = sys.maxsize) -> int:
     """Feed the readers for so long, in this process; the number of inputs. What is being read stands in the folder."""
     random, count, end = Random(seed), 0, time.monotonic() + seconds
-    (folder / fuzz_seeds.DATA_FILE).write_bytes(bytes(fuzz_seeds.DATA_BYTES))
+    (folder / seeds.DATA_FILE).write_bytes(bytes(seeds.DATA_BYTES))
     while time.monotonic() < end and count < most:
         target = both[count % 2]
         content = target.mutate(random, random.choice(target.pool), target.pool)
@@ -100,7 +100,7 @@ def with_atheris(seconds: float, folder: Path) -> None:
     atheris = import_module("atheris")  # never a dependency: it is built for few versions of Python
     atheris.instrument_all()
     both = targets()
-    (folder / fuzz_seeds.DATA_FILE).write_bytes(bytes(fuzz_seeds.DATA_BYTES))
+    (folder / seeds.DATA_FILE).write_bytes(bytes(seeds.DATA_BYTES))
     corpus = folder / "corpus"
     corpus.mkdir()
     for number, target in enumerate(both):

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import onnx
 
-from light_models import LIGHT_FILES, light_model
 from networks import NETWORKS
+from networks.light import LIGHT_FILES, light_model
 
 LIGHT: dict[str, Callable[[], onnx.ModelProto]] = {f"light_{name}": partial(light_model, name) for name in LIGHT_FILES}
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from mutants import changed_laws, changed_meanings, in_force, weakened_conditions, weakened_laws
-from runtime_cases import Case, runtime_cases
+from mutation.mutants import changed_laws, changed_meanings, in_force, weakened_conditions, weakened_laws
+from mutation.runtime_cases import Case, runtime_cases
 from taso_opt.core.rule import Rule
 from taso_opt.errors import TasoError
 from taso_opt.spec import SpecLibrary, load_specs

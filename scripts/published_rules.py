@@ -2,9 +2,9 @@
 
 Usage: python scripts/published_rules.py LIST [--output FILE]
 
-LIST is in the notation of TASO's published file, which `published_notation.py` describes: one output equation a line,
+LIST is in the notation of TASO's published file, which `published/notation.py` describes: one output equation a line,
 `RULE.OUTPUT  source  =>  target`. Each rule is stated for the most general types and for whatever else the list leaves
-open, as `published_statement.py` describes. Exit code 1 when a rule is not stated or a statement remains unknown, 2
+open, as `published/statement.py` describes. Exit code 1 when a rule is not stated or a statement remains unknown, 2
 when a line cannot be read.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import click
 
-from published_notation import read_lines
-from published_statement import Stated, read_statements
+from published.notation import read_lines
+from published.statement import Stated, read_statements
 from taso_opt.core.machine.processors import cores
 from taso_opt.spec import load_specs
 from taso_opt.verify.library.pipeline import examine_all

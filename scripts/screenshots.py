@@ -17,8 +17,8 @@ from playwright.sync_api import Browser
 from rich.console import Console
 
 import browser
-import terminal
-from sample_reports import SAMPLES
+from documentation import terminal
+from documentation.sample_reports import SAMPLES
 from taso_opt.report.page import render_html, render_summary
 from taso_opt.report.text import print_report
 from taso_opt.spec.rule_file import read_records

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import onnx
 import pytest
 
-from sample_reports import improved
+from documentation.sample_reports import improved
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.finals.contest import Contest
 from taso_opt.api.reporting import free_threads

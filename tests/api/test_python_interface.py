@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 from rich.console import Console
 
 import taso_opt
-from sample_reports import SAMPLES
+from documentation.sample_reports import SAMPLES
 from taso_opt.api.settings import usual_budget
 from taso_opt.errors import InvalidInputError, MismatchError, RuleError, UsageError
 from taso_opt.report.page import render_html

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 from rich.console import Console
 
-from sample_reports import improved
+from documentation.sample_reports import improved
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.finals.contest import CheckedOutput
 from taso_opt.api.reporting.summary import output_errors, with_measurement

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-import terminal
+from documentation import terminal
 from taso_opt.cli.progress import Pace
 from taso_opt.spec.rule_file import read_records
 

@@ -1,4 +1,7 @@
-"""What the documentation tells people to type works, and prints what it shows: see scripts/pages.py for the marks."""
+"""What the documentation tells people to type works, and prints what it shows.
+
+The marks are described in scripts/documentation/pages.py.
+"""
 
 import json
 import os
@@ -14,7 +17,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from pages import CLONE, FILE, PAGES, ROOT, RUN, SETUP, TYPED, name, pieces
+from documentation.pages import CLONE, FILE, PAGES, ROOT, RUN, SETUP, TYPED, name, pieces
 from taso_opt.cli.configuration import leaves
 from taso_opt.cli.root import COMMANDS, group
 

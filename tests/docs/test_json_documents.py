@@ -7,7 +7,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from pages import ROOT
+from documentation.pages import ROOT
 from taso_opt.cli import main
 from taso_opt.spec import load_specs
 from taso_opt.verify.index_functions import axioms

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from pages import CLONE, PAGES, ROOT, RUN, SETUP, name, pieces
+from documentation.pages import CLONE, PAGES, ROOT, RUN, SETUP, name, pieces
 
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from pages import ROOT
+from documentation.pages import ROOT
 
 OVERFLOWING = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 

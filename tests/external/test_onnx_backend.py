@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend_models import load_cases
-from backend_worker import FINE, Suite
+from backend.models import load_cases
+from backend.worker import FINE, Suite
 
 
 @pytest.fixture(scope="session")

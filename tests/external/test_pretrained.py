@@ -4,7 +4,7 @@ import onnx
 import pytest
 
 import fuzz_models
-from bench_models import DIMS
+from benchmarks.models import DIMS
 from fetch_models import PRETRAINED, fetch
 from fuzz_models import MODES, examine
 from taso_opt.errors import UnsupportedError

@@ -6,7 +6,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
 
-from random_models import random_model
+from fuzzing.random_models import random_model
 from taso_opt.api.session import usable_rules
 from taso_opt.core.graph import Graph
 from taso_opt.core.rule import FpClass

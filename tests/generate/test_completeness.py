@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 
 import pytest
 
-from published_enumeration import Problem, equal_outputs, graphs
+from published.enumeration import Problem, equal_outputs, graphs
 from taso_opt.core.dims import Size, substitute
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Item, Term, Var, operator_count, postorder, variables

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from sample_reports import AFTER, LONG, NASTY, SAMPLES, improved, mismatch
+from documentation.sample_reports import AFTER, LONG, NASTY, SAMPLES, improved, mismatch
 from taso_opt.api import OptimizeSettings
 from taso_opt.cli.optimize import command
 from taso_opt.cli.root import group

@@ -5,7 +5,7 @@ Without a Chromium these tests are skipped, but not where CI is set: there `make
 
 import pytest
 
-from sample_reports import SAMPLES
+from documentation.sample_reports import SAMPLES
 from taso_opt.report.page import render_html, render_summary
 
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}

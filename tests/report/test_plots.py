@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sample_reports import SAMPLES, improved, place, progress
+from documentation.sample_reports import SAMPLES, improved, place, progress
 from taso_opt.report.plots import LEFT, RIGHT, WIDTH, heat_map, latency_plot, progress_plot, ratio_plot
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from sample_reports import SAMPLES, improved, mismatch
+from documentation.sample_reports import SAMPLES, improved, mismatch
 from taso_opt.errors import UsageError
 from taso_opt.report import evidence, record
 from taso_opt.report.files import check_report_path, check_report_paths, write_report

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from sample_reports import SAMPLES, improved
+from documentation.sample_reports import SAMPLES, improved
 from taso_opt.report.record import Comparison, MeasuredSpeedup
 from taso_opt.report.text import comparison_lines, print_report
 

@@ -13,9 +13,7 @@ import bench_generate
 import bench_intervals
 import bench_openvino
 import bench_search
-import peers
-import rule_usage
-import standings
+from benchmarks import peers, rule_usage, standings
 from taso_opt.api import OptimizeSettings
 from taso_opt.errors import TasoError
 from taso_opt.report.record import Comparison, MeasuredLatency, MeasuredSpeedup, Record, SearchSummary

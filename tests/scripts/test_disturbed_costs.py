@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from disturbed import DisturbedMeasurer
+from benchmarks.disturbed import DisturbedMeasurer
 from taso_opt.cost import CostEntry, Measurer
 
 KERNELS = [f"Relu(x0:float32[{size}])" for size in range(1, 41)]

@@ -8,11 +8,11 @@ import onnx
 import pytest
 
 import bench_optimum
-import exhaustive
 from bench_optimum import Row
-from exhaustive import Visitor, cheapest, described
+from benchmarks import exhaustive
+from benchmarks.exhaustive import Visitor, cheapest, described
 from fake_cost import FakeCost
-from small_networks import SMALL
+from networks.small import SMALL
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Var, postorder
 from taso_opt.core.types import TensorType

@@ -4,9 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from documentation.pages import CLONE, PAGES, ROOT, pieces
+from documentation.terminal import draw, record, screen
 from first_steps import clean, lines
-from pages import CLONE, PAGES, ROOT, pieces
-from terminal import draw, record, screen
 
 
 def test_all_that_is_marked_for_a_clone_is_typed_there_and_the_whole_readme():

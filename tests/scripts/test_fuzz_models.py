@@ -9,8 +9,8 @@ from onnx import numpy_helper, parser
 
 import fuzz_models
 from fuzz_models import _noisy_model, examine
-from random_models import random_model
-from random_operators import OPERATORS
+from fuzzing.random_models import random_model
+from fuzzing.random_operators import OPERATORS
 from taso_opt.spec import load_specs
 
 MODELS = 5

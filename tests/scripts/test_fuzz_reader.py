@@ -5,9 +5,9 @@ from random import Random
 import pytest
 from onnx import ModelProto
 
-from fuzz_mutate import mutated_model, mutated_rules
 from fuzz_reader import Target, fuzz, targets
-from fuzz_seeds import models, rules
+from fuzzing.mutate import mutated_model, mutated_rules
+from fuzzing.seeds import models, rules
 
 INPUTS = 1500
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import make_rules
-from pages import ROOT
+from documentation.pages import ROOT
 
 SMALL = "Relu(Relu(x)) = Relu(x) where x[*b]"
 TURNED = "Transpose(Relu(x); perm=(-1, -2)) = Relu(Transpose(x; perm=(-1, -2))) where x[*b, m, n]"

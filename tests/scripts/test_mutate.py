@@ -2,9 +2,9 @@
 
 import pytest
 
-import mutants
 import mutate
-from runtime_cases import runtime_cases
+from mutation import mutants
+from mutation.runtime_cases import runtime_cases
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.index_functions.prove import ProvedForAllSizes, prove_axiom

@@ -9,8 +9,8 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
-from light_models import LIGHT_FILES, light_model
 from networks import NETWORKS
+from networks.light import LIGHT_FILES, light_model
 from taso_opt.errors import UsageError
 from taso_opt.onnx_io.scopes import captured_names
 

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 import derivable
 import published_rules
-import published_statement
+from published import statement
 from taso_opt.spec.rule_file import library_bytes
 
 LIST = """
@@ -22,7 +22,7 @@ LIST = """
 
 @pytest.fixture(scope="module")
 def stated():
-    return list(published_statement.translated(LIST.splitlines()))
+    return list(statement.translated(LIST.splitlines()))
 
 
 def test_types_are_the_most_general_ones(stated):
@@ -184,13 +184,13 @@ def test_averages_are_stated_with_padding_counted_and_without(tmp_path):
     ],
 )
 def test_sizes_are_the_most_general_ones(rule, types):
-    stated = next(published_statement.translated([f"0.0 {rule}"]))
+    stated = next(statement.translated([f"0.0 {rule}"]))
     assert stated.text.partition(" where ")[2] == types
 
 
 def test_images_of_two_strides_have_sizes_that_fit_both():
     apart = (pooled("max", "x", "k2x2,s2x2,same"), pooled("max", "x", "k3x3,s3x3,same"))
-    stated = list(published_statement.translated([f"0.0 {apart[0]} => {apart[0]}", f"0.1 {apart[1]} => {apart[1]}"]))
+    stated = list(statement.translated([f"0.0 {apart[0]} => {apart[0]}", f"0.1 {apart[1]} => {apart[1]}"]))
     assert [one.text.partition(" where ")[2] for one in stated] == [
         "x[d0, d1, 6*d2-5, 6*d3-5]",
         "x[d0, d1, 6*d2, 6*d3]",

@@ -6,7 +6,7 @@ import pytest
 
 import bench_layouts
 from bench_layouts import IN_TURN, JOINTLY, LAYOUTS, OTHERS, Result, Row
-from rule_parts import is_layout_rule
+from benchmarks.rule_parts import is_layout_rule
 from taso_opt.report.record import MeasuredSpeedup
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules

@@ -5,9 +5,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-import peers
-import side_by_side
-from standings import ERROR, FAILS, OURS, UNCHANGED, WRONG
+from benchmarks import peers, side_by_side
+from benchmarks.standings import ERROR, FAILS, OURS, UNCHANGED, WRONG
 from taso_opt.runtime import RunSettings
 
 RUN = RunSettings("cpu", 1)

@@ -2,8 +2,8 @@
 
 import pytest
 
-import standings
-from standings import FAILS, OURS, UNCHANGED, WRONG, Figure, Standing
+from benchmarks import standings
+from benchmarks.standings import FAILS, OURS, UNCHANGED, WRONG, Figure, Standing
 
 CONTROL = Figure(1.0, 0.99, 1.01)
 

@@ -16,7 +16,7 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from runtime_cases import applications
+from mutation.runtime_cases import applications
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
 from taso_opt.core.types import TRUTH, TensorType
 from taso_opt.errors import SpecError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mutants import changed_laws
+from mutation.mutants import changed_laws
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply
 from taso_opt.spec import load_specs

@@ -18,8 +18,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from networks.convolution import RELU_GAIN
 from taso_opt.errors import UsageError
+
+from .convolution import RELU_GAIN
 
 Array = NDArray[np.float32]
 Uses = dict[str, list[tuple[onnx.NodeProto, int]]]

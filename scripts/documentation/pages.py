@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 PIECE = re.compile(
     r"<!-- setup: (?P<setup>.+?) -->|(?:<!-- (?P<marker>[^>]+?) -->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$",

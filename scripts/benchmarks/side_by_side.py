@@ -9,8 +9,6 @@ from tempfile import TemporaryDirectory
 import onnx
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 
-from peers import PACKAGES, rewrite
-from standings import ERROR, FAILS, OURS, UNCHANGED, WRONG, Figure, Standing
 from taso_opt.api.sizes import at_sizes_that_run
 from taso_opt.onnx_io import Model, computes_in_singles, read_model
 from taso_opt.runtime import CompareLatency, Failed, Ratio, RunSettings, RuntimeProcess, compare_latency
@@ -18,6 +16,9 @@ from taso_opt.search.judging.agreement import Feed, agreement
 from taso_opt.search.judging.feeds import sample_feeds, timing_feeds
 from taso_opt.search.judging.kinds import telling_kind
 from taso_opt.spec import load_specs
+
+from .peers import PACKAGES, rewrite
+from .standings import ERROR, FAILS, OURS, UNCHANGED, WRONG, Figure, Standing
 
 LIMIT_S = 20.0
 """For the timing of one model with all results; a slow one gets fewer rounds in it."""

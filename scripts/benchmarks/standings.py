@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from bench_page import table, table_row
-from peers import LIMIT_S, PACKAGES, versions
+from .page import table, table_row
+from .peers import LIMIT_S, PACKAGES, versions
 
 OURS = "tasoopt"
 TOOLS = (OURS, *PACKAGES)

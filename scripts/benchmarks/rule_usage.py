@@ -12,9 +12,9 @@ from html import escape
 from math import log
 from pathlib import Path
 
-from bench_page import write_page
+from .page import write_page
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 DOCUMENT, DRAWING = DOCS / "benchmarks-rules.md", DOCS / "benchmarks-rules.svg"
 CELL, LEFT, TOP = 18, 170, 30
 LIGHT, DARK = (222, 235, 247), (8, 48, 107)

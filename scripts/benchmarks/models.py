@@ -8,8 +8,8 @@ import click
 import onnx
 
 from fetch_models import PRETRAINED, fetch
-from light_models import light_model
 from networks import NETWORKS
+from networks.light import light_model
 from taso_opt.errors import TasoError
 
 DIMS = {"silero_vad": {"unnamed_1": 256, "unnamed_2": 1}}

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import onnx
 
-from networks.builder import GraphBuilder, linear
-from networks.convolution import average_pool, batch_norm, conv, conv_relu
+from .builder import GraphBuilder, linear
+from .convolution import average_pool, batch_norm, conv, conv_relu
 
 WIDTH, ROWS = 256, 32
 CHANNELS, IMAGE = 32, 28

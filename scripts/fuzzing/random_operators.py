@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from random_sketch import Draw, Sketch, Value
+from .random_sketch import Draw, Sketch, Value
 
 AXES_ARE_AN_INPUT = 18
 """The opset since which reductions have their axes as an operand; sums have had them since 13."""

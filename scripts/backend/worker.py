@@ -19,7 +19,6 @@ import onnxruntime as ort
 from onnx import ModelProto, checker, helper
 from onnx.backend.test.runner import Runner
 
-from backend_models import UNREADABLE, Case, DataSet, dressed, load_cases, readable, restamped
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.forced import force_rewriting
 from taso_opt.core.term import Apply, Item, Term
@@ -30,6 +29,8 @@ from taso_opt.onnx_io.reading.model import Model
 from taso_opt.onnx_io.writing.patch import Patch
 from taso_opt.runtime import RuntimeProcess
 from taso_opt.spec import OPAQUE, load_specs
+
+from .models import UNREADABLE, Case, DataSet, dressed, load_cases, readable, restamped
 
 MODES = ("optimized", "respelled", "shrunk", "wandered")
 """As a user does it; every known node written anew; dressed, and every rule applied that removes something; dressed,

@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
 
-from random_sketch import CODES, FLOATS, Draw, Sketch, Value
+from .random_sketch import CODES, FLOATS, Draw, Sketch, Value
 
 UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Identity")
 FLOAT32_UNARY = ("LeakyRelu", "Elu", "Softplus", "HardSigmoid", "HardSwish", "Selu", "Erf", "Softsign", "Sin")

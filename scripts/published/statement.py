@@ -22,12 +22,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from published_notation import BINARY, UNARY, WINDOWED, Equation, Node, Settings, read_rules
-from published_sizes import Dim, Untypable, equal, halves, multiple, scaled, spelled, unify, windows
 from taso_opt.core.rule import Rule
 from taso_opt.errors import RuleError
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import parse_rule
+
+from .notation import BINARY, UNARY, WINDOWED, Equation, Node, Settings, read_rules
+from .sizes import Dim, Untypable, equal, halves, multiple, scaled, spelled, unify, windows
 
 Groups = tuple[int, int]
 GROUPS: tuple[Groups, ...] = ((1, 1), (2, 2), (1, 2), (2, 1))

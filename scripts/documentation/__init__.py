@@ -1,0 +1,1 @@
+"""Parts of what draws and checks the documentation: its pages, sample reports, pictures of a terminal."""

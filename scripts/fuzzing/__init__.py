@@ -1,0 +1,1 @@
+"""Random models and mutated files, which the fuzzing scripts try the tool on."""

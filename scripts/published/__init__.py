@@ -1,0 +1,1 @@
+"""The rules that TASO published: their notation, the statements made of them, their count by enumeration."""
