@@ -4,13 +4,15 @@ Usage: python scripts/bench_cost.py [NAME ...] [--rewrites N] [--seconds S] [--d
 
 A prediction is the sum of the measured costs of the kernels that a graph consists of. For each network, the network and
 random rewrites of it (one to twelve steps by rules of the library, whether they pay or not) are predicted, and timed
-in turns under the runtime's own optimizations. The error is that of the predicted latency; the rank correlation
-(Spearman) says whether the rewrites stand in the right order, which is what a search needs. Rewrites of equal speed
-have no order: where all lie within the noise, the correlation says nothing and stands in brackets.
+in turns under the runtime's own optimizations. The network is timed as it was read, written as its rewrites are: its
+file may spell a product as an Einsum, which the runtime computes otherwise. The error is that of the predicted latency;
+the rank correlation (Spearman) says whether the rewrites stand in the right order, which is what a search needs.
+Rewrites of equal speed have no order: where all lie within the noise, the correlation says nothing and stands in
+brackets.
 
 Costs are stated for the speed that the machine had when their table was begun, as told by a canary (some kernels that
 are timed beside all others). So are the measured times: the canary is timed before and after each batch of rewrites,
-and each rewrite has the original beside it.
+and each rewrite has the network's file beside it.
 """
 
 import statistics
@@ -33,7 +35,7 @@ from taso_opt.core.graph import Graph
 from taso_opt.core.rule import FpClass
 from taso_opt.core.term import Apply, Term
 from taso_opt.cost import CostModel, CostTable, Measurer, Unit
-from taso_opt.errors import TasoError
+from taso_opt.errors import RuntimeFailure, TasoError
 from taso_opt.onnx_io import Model, read_model, save_atomically, spellable, write_model
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import CompareLatency, Contestant, RunSettings, RuntimeProcess, compare_latency, probe
@@ -140,21 +142,25 @@ def measure(name: str, path: Path, rewrites: int, seconds: float, table: CostTab
         builder = load_specs().builder(model.bindings)
         measurer = Measurer.of_model(process, run, probe(process), model, builder)
         cost = CostModel.of_model(model, builder, table, measurer)
-        graphs = list(random_graphs(model, rewrites, seconds))
-        for graph in (model.graph.outputs, *graphs):
+        outputs = model.graph.outputs
+        graphs = [outputs, *random_graphs(model, rewrites, seconds)]
+        for graph in graphs:
             cost.cost(graph)
-        originals, ratios, noises = list[float](), list[float | None](), list[float]()
-        for start in range(0, max(1, len(graphs)), AT_ONCE):  # once for the original where it has no rewrites
+        files, ratios, noises = list[float](), list[float | None](), list[float]()
+        for start in range(0, len(graphs), AT_ONCE):
             before = cost.slowness()
-            original_ms, faster, noise = timed(process, run, model, graphs[start : start + AT_ONCE], path.parent)
-            originals.append(2 * original_ms / (before + cost.slowness()))
+            file_ms, faster, noise = timed(process, run, model, graphs[start : start + AT_ONCE], path.parent)
+            files.append(2 * file_ms / (before + cost.slowness()))
             ratios += faster
             noises.append(noise)
-        original_ms, outputs = statistics.median(originals), model.graph.outputs
-        points = [Point(cost.cost(outputs) * 1e3, original_ms, ())]
-        for graph, ratio in zip(graphs, ratios, strict=True):
-            if ratio is not None:
-                points.append(Point(cost.cost(graph) * 1e3, original_ms / ratio, added(cost, outputs, graph)))
+        if ratios[0] is None:
+            raise RuntimeFailure(f"the network cannot be timed as it was read: {path}")
+        file_ms = statistics.median(files)
+        points = [
+            Point(cost.cost(graph) * 1e3, file_ms / ratio, added(cost, outputs, graph))
+            for graph, ratio in zip(graphs, ratios, strict=True)
+            if ratio is not None
+        ]
     return Row(name, tuple(points), statistics.median(noises))
 
 
@@ -175,7 +181,7 @@ def random_graphs(model: Model, count: int, seconds: float) -> Iterator[tuple[Te
 def timed(
     process: RuntimeProcess, run: RunSettings, model: Model, graphs: Sequence[tuple[Term, ...]], folder: Path
 ) -> tuple[float, list[float | None], float]:
-    """Milliseconds of the original, how many times as fast each graph is, and the noise of the measurement."""
+    """Milliseconds of the model's file, how many times as fast each graph is, and the noise of the measurement."""
     feeds = timing_feeds(model.inputs, (), run.seed)
     with TemporaryDirectory(dir=folder) as place:
         paths = [Path(place) / f"rewrite{number}.onnx" for number in range(len(graphs))]
