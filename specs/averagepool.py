@@ -1,8 +1,10 @@
 """Average pooling over spatial axes in floor mode; whether padding counts is an attribute, as in ONNX."""
 
+from taso_opt.core.dims import symbol
+from taso_opt.core.literal import literal
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import OnnxCall, Operator, Spelling, axiom
+from taso_opt.spec import OnnxCall, Operator, Spelling, axiom, definition
 from taso_opt.spec.shared.joining import halves
 from taso_opt.spec.shared.shapes import check_flag, check_pooling_pads, pooling_conditions, window_outputs
 from taso_opt.spec.shared.windows import ANY_KERNEL, ANY_WINDOWS, AROUND, WindowShares, padded, read_windows
@@ -19,6 +21,16 @@ SQUARE = tuple(
 
 ANY = tuple(
     {"strides": ANY_WINDOWS["strides"], "pads": ANY_WINDOWS["pads"], **ANY_KERNEL, "count_include_pad": counted}
+    for counted in (0, 1)
+)
+
+LINES = tuple(
+    {
+        "kernel": (symbol("k_w"),),
+        "strides": (symbol("s_w"),),
+        "pads": (symbol("p_l"), symbol("p_r")),
+        "count_include_pad": counted,
+    }
     for counted in (0, 1)
 )
 
@@ -129,3 +141,9 @@ def averagepool_of_split_channels(op, x: "m n+p h w", windows):
 def averagepool_of_split_batch(op, x: "n+p c h w", windows):
     parts = tuple(op.AveragePool(part, **windows) for part in halves(op, x, -4))
     return halves(op, op.AveragePool(x, **windows), -4), parts
+
+
+@definition(windows=LINES)
+def average_pool_of_lines(op, x: "n c w", windows):
+    ones = op.Expand(literal(1), shape=(symbol("w"),))
+    return op.AveragePool(x, **windows), op.MatMul(x, op.AveragingMatrix(ones, **windows))

@@ -5,9 +5,11 @@ ONNX repeats to what its operand and the given shape broadcast to together, and 
 
 import numpy as np
 
+from taso_opt.core.dims import symbol
+from taso_opt.core.literal import literal
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
-from taso_opt.spec import OnnxCall, Operator, Spelling
+from taso_opt.spec import OnnxCall, Operator, Spelling, definition
 from taso_opt.spec.shared.shapes import broadcast_shapes
 
 SINCE = 8
@@ -57,3 +59,17 @@ OPERATOR = Operator(
     arithmetic=False,
     defined=True,
 )
+
+
+@definition()
+def expand_of_a_column(op, x: "*b m 1"):
+    n = symbol("n")
+    ones = op.Expand(literal(1), shape=(1, n))
+    return op.Expand(x, shape=(*op.type(x).shape[:-1], n)), op.MatMul(x, ones)
+
+
+@definition()
+def expand_of_a_row(op, x: "*b 1 n"):
+    m = symbol("m")
+    ones = op.Expand(literal(1), shape=(m, 1))
+    return op.Expand(x, shape=(*op.type(x).shape[:-2], m, symbol("n"))), op.MatMul(ones, x)

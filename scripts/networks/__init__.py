@@ -18,6 +18,7 @@ from .bert import (
 from .cells import gru_cells, lstm_cells, lstm_scan, lstm_slices, rnn_cells
 from .densenet import densenet121
 from .detection import segmentation_head, sliced_channels
+from .forecasting import dlinear
 from .inception import inception_v3
 from .lora import lora
 from .mobilenet import mobilenet_spellings
@@ -85,6 +86,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     keyword_spotter,
     wavenet,
     vocoder,
+    dlinear,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

@@ -173,8 +173,12 @@ def picturing_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, bear
 
 
 def chaining_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired) -> Move | None:
-    """What says all steps of a recurrence as one operator at the largest gain; None where nothing gains."""
-    sequences = (*here.chained(rewriter, expired), *here.unrolled(rewriter, expired))
+    """What says all steps of a recurrence, or all of a line, as one operator at the largest gain; None without one."""
+    sequences = (
+        *here.chained(rewriter, expired),
+        *here.unrolled(rewriter, expired),
+        *here.condensed(rewriter, expired),
+    )
     priced = _priced([here.local_change(*sequence) for sequence in sequences], price)
     return min((move for move, _ in priced if move.change < 0), key=lambda move: move.change, default=None)
 

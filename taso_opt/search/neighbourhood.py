@@ -12,6 +12,7 @@ from taso_opt.cost import Around, Layouts
 from taso_opt.rewrite.finding.step import Replacements, Step, StepSequence, mapping_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.chaining import chained
+from taso_opt.search.sequences.condensing import condensed
 from taso_opt.search.sequences.descent import descents
 from taso_opt.search.sequences.picturing import pictured
 from taso_opt.search.sequences.rising import raised
@@ -130,6 +131,10 @@ class Neighbourhood:
             return [term for term in members if self._is_used_beyond(term, among)]
 
         return unrolled(sorted(self._outputs), used_beyond, rewriter, expired)
+
+    def condensed(self, rewriter: Rewriter, expired: Expired) -> Iterator[StepSequence]:
+        """Sequences that compute what is linear along one axis of a tensor as one product with constants."""
+        return condensed(self.terms, self._outputs, rewriter, expired)
 
     def widenings(self, rewriter: Rewriter) -> Iterator[StepSequence]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""

@@ -7,6 +7,7 @@ from taso_opt.onnx_io import write_model
 
 TEXT = '<ir_version: 8, opset_import: ["" : {}]>g (float[{}] x) => (float[{}] y) {{ {} }}'
 EXPAND = "s = Constant <value_ints = [{}]> () y = Expand (x, s)"
+TILE = EXPAND.replace("Expand", "Tile")
 
 
 @pytest.mark.parametrize("opset", [12, 13, 20])
@@ -32,8 +33,23 @@ def test_a_size_that_is_not_known_stays_that_of_the_operand(read):
 
 
 @pytest.mark.parametrize(
+    ("before", "given", "after"),
+    [("1,5", "3, 1", "3,5"), ("2,1,5", "1, 4, 1", "2,4,5"), ("1,1", "2, 3", "2,3"), ("N,1,5", "1, 4, 1", "N,4,5")],
+)
+def test_axes_of_size_one_are_tiled_as_they_are_expanded(read, before, given, after):
+    model = read(TEXT.format(17, before, after, TILE.format(given)))
+    (output,) = model.graph.outputs
+    assert (output.operator, ",".join(map(str, output.attribute("shape")))) == ("Expand", after)
+    written = write_model(model, model.graph)
+    assert written.SerializeToString() == model.path.read_bytes()
+
+
+@pytest.mark.parametrize(
     "model",
     [
+        TEXT.format(17, "2,5", "4,5", TILE.format("2, 1")),
+        TEXT.format(17, "1,5", "0,5", TILE.format("0, 1")),
+        TEXT.format(17, "N,5", "M,5", TILE.format("2, 1")),
         TEXT.format(17, "1,5", "0,5", EXPAND.format("0, 5")),
         '<ir_version: 8, opset_import: ["" : 17]>g (float[1,5] x, int64[2] s) => (float[N,M] y) { y = Expand (x, s) }',
         TEXT.format(17, "N,5", "M,5", EXPAND.format("4, 5")),

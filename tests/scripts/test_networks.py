@@ -67,6 +67,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "keyword_spotter": {"features": 8, "width": 16, "steps": 40, "blocks": 2, "words": 5},
     "wavenet": {"steps": 64, "kept": 16, "width": 8, "layers": 4},
     "vocoder": {"bands": 12, "width": 8, "steps": 60},
+    "dlinear": {"batch": 2, "steps": 20, "ahead": 6, "series": 3, "window": 5},
 }
 
 

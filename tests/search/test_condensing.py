@@ -1,0 +1,185 @@
+"""What is linear along one axis of a tensor becomes one product with constants, as one move."""
+
+import pytest
+
+from fake_cost import FakeCost
+from taso_opt.core.dims import symbol
+from taso_opt.core.rule import RuleSet
+from taso_opt.core.term import Apply, Const, Var, postorder
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.neighbourhood import Neighbourhood
+from taso_opt.search.plan import SearchLimits
+from taso_opt.search.sequences.condensing import LONGEST
+from taso_opt.spec.rule_file import read_rules
+from terms import assert_same_values, tensor
+
+SUMS = {"Add", "Concat", "IdentityMatrix", "MatMul", "Mul", "Slice", "Sub", "Transpose"}
+LINEAR = SUMS | {"AveragePool", "AveragingMatrix", "Expand"}
+TIME, SERIES = 12, 5
+SWAP = (-1, -2)
+
+
+def rules_over(op, operators):
+    return Rewriter(op, RuleSet(tuple(rule for rule in read_rules(None, op) if rule.operators <= operators)))
+
+
+@pytest.fixture(scope="module")
+def rewriter(op):
+    return rules_over(op, LINEAR)
+
+
+def series(time=TIME, batch=4):
+    return tensor(Var, "x", batch, time, SERIES)
+
+
+def weights(name, rows=TIME, columns=TIME):
+    return tensor(Const, name, rows, columns)
+
+
+def sequences(rewriter, *outputs):
+    found = Neighbourhood(outputs, is_constant=rewriter.is_constant).condensed(rewriter, lambda: False)
+    return [dict(replacements) for _, replacements in found]
+
+
+def condensed(op, rewriter, output):
+    """The output with the only region of the graph as one product; it computes the same."""
+    (replacements,) = sequences(rewriter, output)
+    new = rewriter.replaced(output, replacements)
+    assert_same_values(op, [output], [new])
+    return new
+
+
+def live(rewriter, *roots):
+    """The operators that are computed when the model runs."""
+    terms = [term for term in postorder(roots) if isinstance(term, Apply) and not rewriter.is_constant(term)]
+    return sorted(term.operator for term in terms)
+
+
+def turned(op, x):
+    return op.Transpose(x, perm=SWAP)
+
+
+def last_of(op, x, time=TIME):
+    return op.Slice(x, axis=-2, sizes=(time - 1, 1, 0))
+
+
+def by_last_values(op, x):
+    """A product of what differs from the last value, which is added again."""
+    last = last_of(op, x)
+    product = op.Add(op.MatMul(turned(op, op.Sub(x, last)), weights("w")), tensor(Const, "b", TIME))
+    return op.Add(turned(op, product), last)
+
+
+def by_trend(op, x, width=5):
+    """A moving average, its ends repeated, and what remains, with a product of each."""
+    first, last = op.Slice(x, axis=-2, sizes=(0, 1, TIME - 1)), last_of(op, x)
+    before, behind = (op.Expand(end, shape=(4, width // 2, SERIES)) for end in (first, last))
+    lines = turned(op, op.Concat(before, x, behind, axis=-2))
+    trend = op.AveragePool(lines, kernel=(width,), strides=(1,), pads=(0, 0), count_include_pad=0)
+    rest = turned(op, op.Sub(x, turned(op, trend)))
+    return op.Add(op.MatMul(trend, weights("w")), op.MatMul(rest, weights("v")))
+
+
+def by_differences(op, x):
+    """Each value less the one before, behind the first one, and matrices on the left."""
+    first, without_last = (op.Slice(x, axis=-2, sizes=sizes) for sizes in ((0, 1, TIME - 1), (0, TIME - 1, 1)))
+    differences = op.Sub(x, op.Concat(first, without_last, axis=-2))
+    return op.Add(op.MatMul(weights("w"), differences), op.MatMul(weights("v"), x))
+
+
+def by_multiples(op, x):
+    """Multiples of columns, and of all of a product, less the last column."""
+    lines = turned(op, x)
+    product = op.MatMul(op.Mul(lines, tensor(Const, "k", TIME)), weights("w"))
+    return op.Sub(op.Mul(product, tensor(Const, "s")), op.Slice(lines, axis=-1, sizes=(TIME - 1, 1, 0)))
+
+
+@pytest.mark.parametrize(
+    ("network", "left"),
+    [
+        (by_last_values, ["Add", "MatMul", "Transpose", "Transpose"]),
+        (by_trend, ["MatMul", "Transpose"]),
+        (by_differences, ["MatMul", "Transpose", "Transpose"]),
+        (by_multiples, ["MatMul", "Transpose"]),
+    ],
+)
+def test_a_region_is_one_product(op, rewriter, network, left):
+    assert live(rewriter, condensed(op, rewriter, network(op, series()))) == left
+
+
+def test_a_pool_may_have_strides_and_padding(op, rewriter):
+    lines = turned(op, series())
+    for counted in (0, 1):
+        pool = op.AveragePool(lines, kernel=(4,), strides=(2,), pads=(1, 2), count_include_pad=counted)
+        output = op.Concat(op.MatMul(pool, weights("w", rows=6)), lines, axis=-1)
+        assert live(rewriter, condensed(op, rewriter, output)) == ["MatMul", "Transpose"]
+
+
+def test_a_batch_may_be_open(op, rewriter):
+    batch = symbol("N")
+    x = series(batch=batch)
+    (replacements,) = sequences(rewriter, by_last_values(op, x))
+    (new,) = replacements.values()
+    assert live(rewriter, new) == ["Add", "MatMul", "Transpose", "Transpose"]
+    assert op.type(new).shape == (batch, TIME, SERIES)
+
+
+def test_regions_lie_between_what_is_not_linear(op, rewriter):
+    x = op.Relu(series())
+    between = op.Tanh(by_last_values(op, x))
+    new = by_last_values(op, between)
+    found = sequences(rewriter, new)
+    assert [list(one) for one in found] == [[between.args[0]], [new]]
+
+
+def test_what_else_is_used_of_a_region_stays(op, rewriter):
+    x = series()
+    output, difference = by_last_values(op, x), op.Sub(x, last_of(op, x))
+    (replacements,) = sequences(rewriter, output, op.Relu(difference))
+    assert list(replacements) == [output]
+
+
+def product(op, x):
+    return op.MatMul(turned(op, x), weights("w"))
+
+
+def over_a_long_axis(op):
+    x = series(time=LONGEST + 1)
+    return op.Add(op.MatMul(weights("w", 3, LONGEST + 1), x), last_of(op, x, LONGEST + 1))
+
+
+def over_an_open_axis(op):
+    x = tensor(Var, "x", 2, symbol("N"))
+    return op.Sub(op.MatMul(x, tensor(Const, "w", symbol("N"), 1)), x)
+
+
+LEFT_ALONE = {
+    "a single path": lambda op, x: op.Add(op.MatMul(product(op, x), weights("v")), tensor(Const, "b", TIME)),
+    "a sum of products": lambda op, x: op.Sub(op.MatMul(product(op, x), weights("v")), product(op, x)),
+    "sums without a product": lambda op, x: op.Sub(x, last_of(op, x)),
+    "a product along the other axis": lambda op, x: op.Add(op.MatMul(x, weights("w", SERIES, SERIES)), last_of(op, x)),
+    "what is linear in two tensors": lambda op, x: op.Add(product(op, x), tensor(Var, "y", 4, SERIES, TIME)),
+    "a product of two tensors": lambda op, x: op.Mul(product(op, x), turned(op, x)),
+    "a divided constant": lambda op, x: op.Add(op.Div(tensor(Const, "c", TIME), turned(op, x)), product(op, x)),
+    "a long axis": lambda op, x: over_a_long_axis(op),
+    "an open axis": lambda op, x: over_an_open_axis(op),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_anything_else_is_left_alone(op, rewriter, name):
+    assert not sequences(rewriter, LEFT_ALONE[name](op, series()))
+
+
+@pytest.mark.parametrize("missing", ["IdentityMatrix", "Slice", "Sub", "Transpose"])
+def test_without_the_rules_there_is_no_sequence(op, missing):
+    assert not sequences(rules_over(op, LINEAR - {missing}), by_last_values(op, series()))
+
+
+def test_a_search_takes_all_of_it_at_once(op, rewriter):
+    output = by_trend(op, series())
+    search = BacktrackingSearch(op, rewriter, FakeCost(op), lambda term: True, 1.05, SearchLimits())
+    best = min(search.run((output,)).plans, key=lambda plan: plan.cost)
+    assert live(rewriter, *best.outputs) == ["MatMul", "Transpose"]
+    assert_same_values(op, [output], best.outputs)
