@@ -170,7 +170,7 @@ def draw_shape(sketch: Sketch, x: Value) -> None:
             sketch.inferred("Flatten", [x], axis=random.choice((1, -1) if rank > 1 and not x.dynamic else (1,)))
         case 3:
             shape = [random.choice((1, 3)) if size == 1 and axis else 1 for axis, size in enumerate(x.shape)]
-            sketch.inferred("Expand", [x, sketch.integers(*shape)])
+            sketch.inferred(random.choice(("Expand", "Tile")), [x, sketch.integers(*shape)])
         case _:
             _blocks(sketch, x)
 
