@@ -1,5 +1,7 @@
 """What is linear along one axis of a tensor becomes one product with constants, as one move."""
 
+import random
+
 import pytest
 
 from fake_cost import FakeCost
@@ -183,3 +185,40 @@ def test_a_search_takes_all_of_it_at_once(op, rewriter):
     best = min(search.run((output,)).plans, key=lambda plan: plan.cost)
     assert live(rewriter, *best.outputs) == ["MatMul", "Transpose"]
     assert_same_values(op, [output], best.outputs)
+
+
+LINES = (
+    lambda op, rng, x, y: op.Sub(x, y),
+    lambda op, rng, x, y: op.Add(y, x),
+    lambda op, rng, x, y: op.Mul(x, tensor(Const, f"k{rng.random()}", TIME)),
+    lambda op, rng, x, y: op.Div(x, tensor(Const, f"s{rng.random()}")),
+    lambda op, rng, x, y: op.Neg(x),
+    lambda op, rng, x, y: op.MatMul(x, weights(f"w{rng.random()}")),
+    lambda op, rng, x, y: turned(op, op.MatMul(weights(f"v{rng.random()}"), turned(op, x))),
+    lambda op, rng, x, y: op.AveragePool(x, kernel=(3,), strides=(1,), pads=(1, 1), count_include_pad=rng.randrange(2)),
+    lambda op, rng, x, y: op.Sub(x, op.Slice(y, axis=-1, sizes=(TIME - 1, 1, 0))),
+    lambda op, rng, x, y: op.Expand(op.Slice(x, axis=-1, sizes=(3, 1, TIME - 4)), shape=(4, SERIES, TIME)),
+    lambda op, rng, x, y: op.Concat(
+        op.Slice(x, axis=-1, sizes=(2, TIME - 2, 0)), op.Slice(y, axis=-1, sizes=(0, 2, TIME - 2)), axis=-1
+    ),
+)
+"""Lines that are linear in two others."""
+
+
+@pytest.fixture(scope="module")
+def whole_library(op):
+    return Rewriter(op, read_rules(None, op))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_regions_compute_the_same(op, whole_library, seed):
+    """Each of a few lines is made of two before it; a product of the last one stands beside a difference."""
+    rng, x = random.Random(seed), series()
+    lines = [turned(op, x)]
+    for _ in range(6):
+        lines.append(rng.choice(LINES)(op, rng, rng.choice(lines), rng.choice(lines)))
+    without_first = op.Sub(lines[0], op.Slice(lines[0], axis=-1, sizes=(0, 1, TIME - 1)))
+    output = op.Add(op.Add(op.MatMul(lines[-1], weights("w")), tensor(Const, "b", TIME)), without_first)
+    (new,) = (found[output] for found in sequences(whole_library, output) if output in found)
+    assert live(whole_library, new) == ["Add", "MatMul", "Transpose"]
+    assert_same_values(op, [output], [new])
