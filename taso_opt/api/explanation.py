@@ -12,7 +12,7 @@ from taso_opt.api.reporting.names import Names
 from taso_opt.api.session import Progress, require_loadable, running, silent
 from taso_opt.api.settings import OptimizeSettings
 from taso_opt.core.rule import FpClass
-from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.term import OPAQUE, Apply, Item, Term
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import UsageError
 from taso_opt.onnx_io import Model, names_in_bodies, read_model, spellable
@@ -25,7 +25,6 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.neighbourhood import LocalChange, Neighbourhood
 from taso_opt.spec import load_specs
-from taso_opt.spec.builder import OPAQUE
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import format_rule
 

@@ -36,7 +36,7 @@ from taso_opt.api.sizes import as_it_runs, assumption, read_with_samples
 from taso_opt.core.machine.garbage import rare_garbage_collection
 from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Term, postorder
+from taso_opt.core.term import Term, is_constant, postorder
 from taso_opt.cost import CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
@@ -69,7 +69,6 @@ from taso_opt.search.plan import Plan, SearchLimits, SearchResult
 from taso_opt.search.remembered import RememberedSearch
 from taso_opt.spec import load_specs
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.constants import Constants
 
 NOISE_SHARE = 0.01
 """Of the original's cost: by how much a predicted gain may move when the costs behind it are measured again."""
@@ -126,7 +125,7 @@ def optimize_file(
 
 def _budget(model: Model, chosen: OptimizeSettings) -> float:
     """Seconds for the search: as the user says, else by the operators that are left when the runtime has folded all."""
-    computed = live_operators(postorder(model.graph.outputs), Constants())
+    computed = live_operators(postorder(model.graph.outputs), is_constant)
     return usual_budget(computed) if chosen.budget is None else chosen.budget
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -15,17 +16,23 @@ Scalar: TypeAlias = int | float | str | Size | TensorType
 Attribute: TypeAlias = Scalar | tuple["Attribute", ...]
 Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
 
+OPAQUE = "Opaque"
+"""The operator of every node that no specification covers; its attributes carry its identity and result types. It may
+give anything, though it is given constants."""
+
 
 class _Node:
     """What all terms share: the terms they are made of, and a digest that decides identity, hash and every order.
 
     Its `height` is 0 for a leaf and else one more than that of its highest child: what contains a term is higher.
+    It `is_constant` if it is a constant or computed from constants alone, and so costs nothing when a model runs.
     """
 
-    __slots__ = ("__weakref__", "_hash", "children", "digest", "height")
+    __slots__ = ("__weakref__", "_hash", "children", "digest", "height", "is_constant")
     digest: bytes
     children: tuple[Term, ...]
     height: int
+    is_constant: bool
     _hash: int
 
     def __hash__(self) -> int:
@@ -52,7 +59,7 @@ class Var(_Node):
         if found is not None:
             return found  # type: ignore[return-value]
         self = _register(object.__new__(cls), digest, ())
-        self.name, self.type = name, type
+        self.name, self.type, self.is_constant = name, type, False
         return self
 
     def __repr__(self) -> str:
@@ -73,7 +80,7 @@ class Const(_Node):
         if found is not None:
             return found  # type: ignore[return-value]
         self = _register(object.__new__(cls), digest, ())
-        self.name, self.type = name, type
+        self.name, self.type, self.is_constant = name, type, True
         return self
 
     def __repr__(self) -> str:
@@ -101,6 +108,7 @@ class Apply(_Node):
             return found  # type: ignore[return-value]
         self = _register(object.__new__(cls), digest, args)
         self.operator, self.args, self.attributes = operator, args, attributes
+        self.is_constant = bool(args) and operator != OPAQUE and all(map(is_constant, args))
         return self
 
     def attribute(self, name: str) -> Attribute:
@@ -130,7 +138,7 @@ class Item(_Node):
         if found is not None:
             return found  # type: ignore[return-value]
         self = _register(object.__new__(cls), digest, (term,))
-        self.term, self.index = term, index
+        self.term, self.index, self.is_constant = term, index, term.is_constant
         return self
 
     def __repr__(self) -> str:
@@ -138,6 +146,9 @@ class Item(_Node):
 
 
 Term: TypeAlias = Var | Const | Apply | Item
+
+is_constant: Callable[[Term], bool] = attrgetter("is_constant")
+"""Whether a term is a constant or computed from constants alone."""
 
 V = TypeVar("V")
 

@@ -10,10 +10,9 @@ from onnx import NodeProto, helper
 
 from taso_opt.core.dims import Size
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Term, attributes_of, postorder
+from taso_opt.core.term import Apply, Term, attributes_of, is_constant, postorder
 from taso_opt.errors import SpecError
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.constants import Constants
 from taso_opt.spec.operator import Array, OnnxCall, WriteContext
 
 
@@ -90,5 +89,4 @@ def folded_terms(builder: Builder, roots: Sequence[Term], opset: int) -> set[Ter
 
 def constant_terms(roots: Sequence[Term]) -> set[Term]:
     """The terms that are made of constants and declared operators only, so that their value can be computed now."""
-    is_constant = Constants()
     return {term for term in postorder(roots) if is_constant(term)}

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from taso_opt.core.term import Apply, Item, Term, attribute_text, postorder
+from taso_opt.core.term import OPAQUE, Apply, Item, Term, attribute_text, is_constant, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.report.evidence import Drawing, DrawnNode
-from taso_opt.spec.builder import OPAQUE
-from taso_opt.spec.constants import Constants
 
 MOST_OUTPUTS = 3
 MOST_OPERANDS = 4
@@ -43,7 +41,6 @@ class _Pen:
         self.nodes: list[DrawnNode] = []
         self._leaves, self._name, self._types = leaves, name, types
         self._places: dict[Term, int] = {}
-        self._is_constant = Constants()
 
     def place(self, root: Term) -> int:
         """The number of a term's node, drawn with all it needs."""
@@ -77,7 +74,7 @@ class _Pen:
         hidden = len(term.children) - len(operands)
         if hidden > 0:
             operands.append(self.more(hidden))
-        folded = self._is_constant(term)
+        folded = is_constant(term)
         if isinstance(term, Item):
             kind, label = "folded" if folded else "value", f"part {term.index}"
             return self._append(DrawnNode(kind, label, self._shape(term), tuple(operands)))
@@ -85,7 +82,7 @@ class _Pen:
         return self._append(DrawnNode("folded" if folded else "operator", _operator(term), detail, tuple(operands)))
 
     def _leaf(self, term: Term) -> DrawnNode:
-        kind = "weight" if self._is_constant(term) else "value"
+        kind = "weight" if is_constant(term) else "value"
         name = self._name(term)
         if name is None and kind == "weight" and isinstance(term, Apply) and term.operator == RESHAPE:
             name = self._name(term.args[0])  # a weight in another shape

@@ -9,7 +9,7 @@ from typing import Any
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Term, postorder
+from taso_opt.core.term import Apply, Term, is_constant, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.onnx_io import Model
 from taso_opt.rewrite.finding.cuts import whole_cuts
@@ -32,7 +32,6 @@ from taso_opt.rewrite.ruleset.likeness import LikeIndex, Likeness
 from taso_opt.rewrite.ruleset.uses import MERGING, SINGLE, Entries, Use
 from taso_opt.rewrite.ruleset.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.constants import Constants
 
 MAX_PAIRED = 6
 """Of how many operands a sum may be for every two of them to be looked at; of more, all that fit are joined at once."""
@@ -57,7 +56,7 @@ class Rewriter:
         What merges join stands in the order of the inputs and constants among the `leaves` that it descends from.
         """
         self._builder = builder
-        self.is_constant = Constants()
+        self.is_constant = is_constant
         compiled = CompiledRules(rules, builder) if isinstance(rules, RuleSet) else rules
 
         def matcher(rule: CompiledRule) -> Matcher:

@@ -1,7 +1,8 @@
 """What specs/ is written in: the declarations of operators, their axioms and the library that collects them."""
 
+from taso_opt.core.term import OPAQUE
 from taso_opt.spec.axiom import Axiom, AxiomInstance, axiom, definition
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary, load_specs
 from taso_opt.spec.operator import (
     ArrayModule,

@@ -6,14 +6,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 from taso_opt.core.dims import Size, bind
-from taso_opt.core.term import Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, bottom_up
+from taso_opt.core.term import OPAQUE, Apply, Attribute, Attributes, Const, Item, Term, Var, attributes_of, bottom_up
 from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError, TypeMismatch
 from taso_opt.spec.operator import Operator
-
-OPAQUE = "Opaque"
-"""The operator of every node that no specification covers; its attributes carry its identity and result types."""
-
 
 Types: TypeAlias = tuple[TensorType, ...]
 """Of all outputs of a term."""

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from taso_opt.core.term import Apply, Const, Var
+from taso_opt.core.term import OPAQUE, Apply, Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost import Around, CostEntry, CostModel, CostTable, Layouts, Measurer
 from taso_opt.cost.kernels.layout import NOTHING, form_key, lay_out, split_form
@@ -12,7 +12,6 @@ from taso_opt.cost.kernels.units import UnitFinder
 from taso_opt.onnx_io import BLOCKED, PLAIN
 from taso_opt.runtime import RunSettings, RuntimeInfo, RuntimeProcess, probe
 from taso_opt.search.neighbourhood import Neighbourhood
-from taso_opt.spec.builder import OPAQUE
 
 SAME = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
 ON_BLOCKS = {"Conv", "Sqrt", "Add"}

@@ -14,13 +14,12 @@ from benchmarks.exhaustive import Visitor, cheapest, described
 from fake_cost import FakeCost
 from networks.small import SMALL
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Var, postorder
+from taso_opt.core.term import OPAQUE, Apply, Var, postorder
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io import read_model
 from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.spec import load_specs
-from taso_opt.spec.builder import OPAQUE
 from taso_opt.spec.text import parse_rule
 
 ASSOCIATIVE = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]"

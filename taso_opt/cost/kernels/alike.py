@@ -45,7 +45,7 @@ class PartNumbers:
             if term in place:
                 stack.pop()
                 continue
-            if term in boundary or self._finder.is_constant(term):
+            if term.is_constant or term in boundary:
                 ends.append(term)
                 look.append(self._outside.get(term) or self._operand(term))
             else:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import OPAQUE, Apply, Term
 from taso_opt.core.types import TensorType
 from taso_opt.cost.kernels.regions import has_seed
 from taso_opt.cost.kernels.units import Unit
 from taso_opt.onnx_io import BLOCKED, FROM_BLOCKED, PLAIN, TO_BLOCKED
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 
 FormOf = Callable[[Unit], str]
 TypesOf = Callable[[Term], Sequence[TensorType]]

@@ -19,12 +19,11 @@ from fractions import Fraction
 from math import prod
 
 from taso_opt.core.literal import literal_value
-from taso_opt.core.term import Apply, Const, Term, bottom_up
+from taso_opt.core.term import OPAQUE, Apply, Const, Term, bottom_up, is_constant
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.cost.kernels.regions import MOST_MEMBERS, regions
 from taso_opt.cost.kernels.unit_text import UnitText
-from taso_opt.spec.builder import OPAQUE, Builder
-from taso_opt.spec.constants import Constants
+from taso_opt.spec.builder import Builder
 
 ACTIVATIONS = frozenset({"Clamp", "Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 GEMM_ACTIVATIONS = ACTIVATIONS - {"Clamp", "Clip"}
@@ -103,7 +102,7 @@ class UnitFinder:
         product, a constant bias is a kernel of its own, and what only gives another shape is a step all the same.
         """
         self.builder, self.launches, self._value_of = builder, launches, value_of
-        self.is_constant = Constants()
+        self.is_constant = is_constant
         self._costed: dict[Apply, bool] = {}
         self._depth: dict[Term, int] = {}
         self._units: dict[tuple[tuple[Apply, ...], tuple[Term, ...]], Unit] = {}

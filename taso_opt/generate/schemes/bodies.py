@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Const, Term, Var, postorder
+from taso_opt.core.term import OPAQUE, Apply, Const, Term, Var, postorder
 from taso_opt.core.types import REAL, TensorType
 from taso_opt.errors import SpecError, TasoError, TypeMismatch
 from taso_opt.generate.equations.subsume import subsumes
@@ -29,7 +29,7 @@ from taso_opt.onnx_io import (
     standalone_model,
     with_body,
 )
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
 from taso_opt.spec.shared.shapes import any_shape

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Apply, Term, is_constant
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io.elements import element_code
@@ -24,7 +24,6 @@ from taso_opt.onnx_io.writing.patch import Patch
 from taso_opt.onnx_io.writing.write import spellable
 from taso_opt.spec import SpecLibrary
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.constants import Constants
 from taso_opt.spec.shared.resampling import text_of
 
 MOST_NUMBERS = 5
@@ -52,17 +51,17 @@ def own_spellings(model: Model, library: SpecLibrary, builder: Builder) -> dict[
     `builder` has bindings that give every size a number. Nodes of one kind share what is said of them.
     """
     own = {name for name, spelling in library.spellings.items() if spelling.write is None or spelling.in_many_ways}
-    is_constant, nodes, is_spellable = Constants(), model.proto.graph.node, spellable(model)
+    nodes, is_spellable = model.proto.graph.node, spellable(model)
     kinds: dict[str, OwnSpelling | None] = {}
     found = {}
     for at in model.order:
         if nodes[at].op_type not in own or nodes[at].domain not in STANDARD:
             continue
-        if _says_it_so(model, at) or not _fits(model, at, builder, is_constant, is_spellable):
+        if _says_it_so(model, at) or not _fits(model, at, builder, is_spellable):
             continue
-        key = _key(model, at, builder, is_constant)
+        key = _key(model, at, builder)
         if key not in kinds:
-            kinds[key] = _own_spelling(key, model, at, builder, is_constant)
+            kinds[key] = _own_spelling(key, model, at, builder)
         found[at] = kinds[key]
     return {at: kind for at, kind in found.items() if kind is not None}
 
@@ -82,7 +81,6 @@ def _fits(
     model: Model,
     at: int,
     builder: Builder,
-    is_constant: Callable[[Term], bool],
     is_spellable: Callable[[Term], bool],
 ) -> bool:
     """Whether a node runs, what it takes and gives has sizes, and its results can be written without it."""
@@ -113,7 +111,7 @@ def _is_written(model: Model, result: Term) -> bool:
     return not isinstance(result, Apply) or spelled(model.builder, result, model.opset, model.number) is not None
 
 
-def _key(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]) -> str:
+def _key(model: Model, at: int, builder: Builder) -> str:
     node, operands = model.proto.graph.node[at], model.uses[at].operands
     described = [f"{'w' if is_constant(operand) else 'x'}: {builder.type(operand)}" for operand in operands]
     attributes = sorted(f"{one.name}={helper.get_attribute_value(one)!r}" for one in node.attribute)
@@ -121,9 +119,7 @@ def _key(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], 
     return f"{node.op_type}({', '.join(described)}; {', '.join(attributes)}) of opset {model.opset}: {given}"
 
 
-def _own_spelling(
-    key: str, model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]
-) -> OwnSpelling | None:
+def _own_spelling(key: str, model: Model, at: int, builder: Builder) -> OwnSpelling | None:
     """A node with its models; None where it and what stands before it are read as one, so that none is of it alone."""
     results, operands = _results(model, at), list(dict.fromkeys(model.uses[at].operands))
     given = [operand for operand in operands if not is_constant(operand)]
@@ -134,14 +130,14 @@ def _own_spelling(
         return None
     return OwnSpelling(
         key,
-        _in_file(model, at, builder, is_constant),
+        _in_file(model, at, builder),
         by_rules,
         tuple(builder.type(operand) for operand in operands if is_constant(operand)),
         tuple(builder.type(value) for value in (*given, *results)),
     )
 
 
-def _in_file(model: Model, at: int, builder: Builder, is_constant: Callable[[Term], bool]) -> bytes:
+def _in_file(model: Model, at: int, builder: Builder) -> bytes:
     """A model of one node as the file spells it.
 
     Of its weights those are kept that may decide what it does: a few numbers, and what is no float.

@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, TypeProto
 
 from taso_opt.core.dims import open_symbols
 from taso_opt.core.graph import Graph
-from taso_opt.core.term import Apply, Item, Term, Var
+from taso_opt.core.term import OPAQUE, Apply, Item, Term, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import TasoError
 from taso_opt.onnx_io.elements import type_text
@@ -23,7 +23,7 @@ from taso_opt.onnx_io.sizes.bindings import complete, input_bindings, learn
 from taso_opt.onnx_io.sizes.computed import numeric_types
 from taso_opt.onnx_io.sizes.inference import UNKNOWN_TYPE, symbolic_skeleton
 from taso_opt.onnx_io.sizes.open import symbolic_types
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 
 

@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
 
 from taso_opt.core.dims import Dim, Size, substitute
 from taso_opt.core.literal import PREFIX, literal_value
-from taso_opt.core.term import Apply, Const, Item, Term, Var, attributes_of
+from taso_opt.core.term import OPAQUE, Apply, Const, Item, Term, Var, attributes_of
 from taso_opt.core.types import TensorType
 from taso_opt.errors import InvalidInputError, TasoError
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
@@ -23,7 +23,7 @@ from taso_opt.onnx_io.reading.model import NodeUse, Origin
 from taso_opt.onnx_io.scopes import STANDARD, bodies, opset_of, topological_order, used_names
 from taso_opt.onnx_io.sizes.inference import UNKNOWN_TYPE
 from taso_opt.onnx_io.sizes.known import ASKING, MOVING, NO_NUMBER, asked_size, computed_size
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Array, OnnxNode
 

@@ -8,13 +8,12 @@ from itertools import count
 
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
-from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.term import OPAQUE, Apply, Item, Term
 from taso_opt.core.types import TensorType
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io.elements import UNKNOWN, element_code
 from taso_opt.onnx_io.reading.model import Model, ModelInput
 from taso_opt.onnx_io.scopes import STANDARD, bodies, captured_names, nodes_of, rename_captures, used_names
-from taso_opt.spec.builder import OPAQUE
 from taso_opt.spec.operator import Array
 
 PREFIX = "tasoopt_cut_"

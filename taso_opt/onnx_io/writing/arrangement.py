@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from taso_opt.core.term import Apply, Item, Term, postorder
+from taso_opt.core.term import OPAQUE, Apply, Item, Term, postorder
 from taso_opt.onnx_io.nodes import folded_terms
 from taso_opt.onnx_io.reading.model import Model
 from taso_opt.onnx_io.writing.reuse import Reuse, reused_nodes
-from taso_opt.spec.builder import OPAQUE
 
 
 class Arrangement:

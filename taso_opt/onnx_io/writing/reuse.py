@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from taso_opt.core.term import Apply, Const, Item, Term, postorder
+from taso_opt.core.term import OPAQUE, Apply, Const, Item, Term, is_constant, postorder
 from taso_opt.onnx_io.reading.model import Model
-from taso_opt.spec.builder import OPAQUE, Builder
-from taso_opt.spec.constants import Constants
+from taso_opt.spec.builder import Builder
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,6 @@ def reused_nodes(model: Model, outputs: Sequence[Term], taken: Collection[int]) 
     found: dict[Term, Reuse] = {}
     used = set(taken)
     seen: set[Term] = set()
-    is_constant = Constants()
     stack = [*_anchors(model.graph.outputs, outputs), *zip(model.graph.outputs, outputs, strict=True)]
     while stack:
         old, new = stack.pop()
@@ -47,7 +45,7 @@ def reused_nodes(model: Model, outputs: Sequence[Term], taken: Collection[int]) 
         args = _paired(model.builder, old, new)
         stack.extend(reversed(list(zip(old.args, args, strict=True))))
         node = None if origin is None or old.operator == OPAQUE else origin.node
-        operands = None if node is None else _operands(model, node, old, args, is_constant)
+        operands = None if node is None else _operands(model, node, old, args)
         if node is not None and operands is not None and node not in used and new not in found:
             used.add(node)
             found[new] = Reuse(node, operands)
@@ -90,9 +88,7 @@ def _paired(builder: Builder, old: Apply, new: Apply) -> tuple[Term, ...]:
     return tuple(arg for arg in paired if arg is not None)
 
 
-def _operands(
-    model: Model, node: int, old: Apply, args: Sequence[Term], is_constant: Constants
-) -> tuple[Term, ...] | None:
+def _operands(model: Model, node: int, old: Apply, args: Sequence[Term]) -> tuple[Term, ...] | None:
     """What a node must be given to compute `old` over new operands; None when that cannot be told from its inputs.
 
     Constants that the node makes of its own, as a weight transposed, have to stay as they are.

@@ -7,15 +7,13 @@ from collections.abc import Callable, Collection
 from onnx import ModelProto
 
 from taso_opt.core.graph import Graph
-from taso_opt.core.term import Apply, Term, bottom_up
+from taso_opt.core.term import OPAQUE, Apply, Term, bottom_up, is_constant
 from taso_opt.onnx_io.files.load import defect
 from taso_opt.onnx_io.files.weights import stored_bytes
 from taso_opt.onnx_io.nodes import spelled
 from taso_opt.onnx_io.reading.model import Model
 from taso_opt.onnx_io.writing.fidelity import check_fidelity
 from taso_opt.onnx_io.writing.patch import Patch
-from taso_opt.spec.builder import OPAQUE
-from taso_opt.spec.constants import Constants
 
 
 def write_model(model: Model, graph: Graph) -> ModelProto:
@@ -48,7 +46,6 @@ def spellable(model: Model, without: Collection[str] = ()) -> Callable[[Term], b
     """
     builder = model.builder
     known: dict[Term, bool] = {}
-    is_constant = Constants()
 
     def found(term: Term) -> bool:
         return term in model.origin or (all(known[child] for child in term.children) and writable(term))

@@ -9,7 +9,7 @@ from typing import Any
 
 from taso_opt.core.condition import ANY
 from taso_opt.core.dims import symbols_in
-from taso_opt.core.term import Apply, Const, Item, Term, attribute_text
+from taso_opt.core.term import OPAQUE, Apply, Const, Item, Term, attribute_text
 from taso_opt.core.types import FLOATS
 from taso_opt.rewrite.patterns.match import EMPTY, Binding, Matcher, term_key
 from taso_opt.rewrite.patterns.pattern import (
@@ -23,7 +23,7 @@ from taso_opt.rewrite.patterns.pattern import (
     Pattern,
     Variable,
 )
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 
 MOST_BINDINGS = 16
 OUT_OF_ORDER = "expected the parts of one split in order, found others"

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from taso_opt.core.condition import ANY
-from taso_opt.core.term import Apply, Const, Item, Term, Var, bottom_up
+from taso_opt.core.term import OPAQUE, Apply, Const, Item, Term, Var, bottom_up
 from taso_opt.rewrite.patterns.pattern import Application, Fold, Join, Output, Part, Pattern, Variable
-from taso_opt.spec.builder import OPAQUE, Builder
+from taso_opt.spec.builder import Builder
 
 DEPTH = 2
 """How many operators deep a view is; few rules look deeper."""
