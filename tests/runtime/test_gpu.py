@@ -87,7 +87,7 @@ def test_fewer_sessions_live_at_once_on_a_gpu():
 
 
 class Recording:
-    """Stands in for a session and its binding, and remembers under which number each run is captured."""
+    """Stands in for a session and its bindings, and remembers under which number each run is captured."""
 
     def __init__(self):
         self.runs, self.bound = [], []
@@ -98,8 +98,11 @@ class Recording:
         except RuntimeError:  # the runtime's answer where there is none
             self.runs.append("")
 
+    def get_inputs(self):
+        return []
+
     def get_outputs(self):
-        return [SimpleNamespace(name="y")]
+        return [SimpleNamespace(name="y", type="tensor(float)", shape=[1])]
 
     def bind_ortvalue_output(self, name, value):
         self.bound.append((name, value.name))
@@ -108,17 +111,42 @@ class Recording:
         self.runs.append("waited")
 
 
-def test_what_is_captured_has_its_outputs_where_the_first_run_put_them():
+@pytest.fixture
+def recorded(monkeypatch):
+    """Binds runs of a session that remembers them, on three feeds: the session and the runs."""
+    from taso_opt.runtime.child import sessions
+
+    def bind(settings):
+        session = Recording()
+        monkeypatch.setattr(sessions, "_bound", lambda *_: session)
+        return session, sessions.bound_runs(session, [{}, {}, {}], settings)
+
+    return bind
+
+
+def test_what_is_captured_has_its_outputs_where_the_first_run_put_them(recorded):
+    session, (run,) = recorded(GRAPHS)
+    assert session.bound == [("y", "y")]
+    run()
+    run()
+    assert session.runs == ["-1", "1", "waited", "1", "waited", "1", "waited"]
+
+
+def test_capturing_is_over_before_anybody_takes_the_time(recorded):
+    session, _ = recorded(GRAPHS)
+    assert session.runs == ["-1", "1", "waited"], "the first run under a number is the one that captures"
+
+
+def test_what_is_not_captured_runs_on_each_feed(recorded):
+    session, runs = recorded(RunSettings("cuda"))
+    assert session.runs == []
+    for run in runs:
+        run()
+    assert session.runs == ["", "waited"] * 3
+
+
+def test_a_gpu_is_asked_before_the_cpu():
     from taso_opt.runtime.child import sessions
 
     assert sessions.providers_for(GRAPHS)[0] == ("CUDAExecutionProvider", dict(GRAPHS.options))
     assert sessions.providers_for(RunSettings()) == ["CPUExecutionProvider"]
-    one = Recording()
-    run = sessions._run_on_gpu(one, one, 2, captures=True)
-    assert (one.runs, one.bound) == (["-1"], [("y", "y")])
-    run()
-    run()
-    assert one.runs == ["-1", "2", "waited", "2", "waited"]
-    plain = Recording()
-    sessions._run_on_gpu(plain, plain, 2, captures=False)()
-    assert (plain.runs, plain.bound) == (["", "waited"], [])

@@ -41,7 +41,10 @@ class Engine(Protocol):
         """The outputs as arrays, in the order of the model; raises RuntimeFailure."""
 
     def bound_runs(self, session: Any, feeds: Sequence[Mapping[str, Array]], settings: RunSettings) -> list[Run]:
-        """A call for each feed that runs the session on it, with the tensors bound beforehand where that can be."""
+        """A call for each feed that runs the session on it, with the tensors bound beforehand where that can be.
+
+        One call in all where a run does not depend on what its feed holds and each feed would cost.
+        """
 
 
 def engine(settings: RunSettings) -> Engine:
