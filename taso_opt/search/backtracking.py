@@ -60,9 +60,10 @@ DESCENT_PATIENCE, DESCENT_WORK, DESCENTS_WORK = 4, 5000, 4000
 graph that the search has left behind; and after how much work the last of them begins. No network of the benchmark
 gains by one that begins later."""
 
-NARROW, MOST_PASSED = 0.1, 2
-"""By which share of it what one rule does everywhere may make the best graph worse to be descended from, and how many
-such graphs are; and by which share a plan may be behind to be said by pixels."""
+NARROW, MOST_PASSED, MOST_PASSED_OVER = 0.1, 2, 500
+"""By which share of it what one rule does everywhere may make the best graph worse to be descended from, how many such
+graphs are, and how many operators the best graph may have; and by which share a plan may be behind to be said by pixels.
+A larger graph is a fifth of its search longer for it, and none of the benchmark gains."""
 
 MOST_DESCENDED = 1000
 """Operators of a graph that is descended from: expanding a larger one is most of the work that a descent has, and
@@ -250,7 +251,7 @@ class BacktrackingSearch:
         parts are together, and with what follows it joined, too, be cheaper all the same.
         """
         best, expired = kept.best, partial(patience.is_beyond, self._limits.budget)
-        if self._operators(best.outputs) > MOST_DESCENDED or expired():
+        if self._operators(best.outputs) > MOST_PASSED_OVER or expired():
             return
         moves = narrow_losses(self._neighbourhood(best), self._rewriter, self._prices.of, NARROW * best.cost, expired)
         losing = [move for move in moves if move.change > BEARABLE * best.cost][:MOST_PASSED]
