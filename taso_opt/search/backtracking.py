@@ -62,8 +62,8 @@ gains by one that begins later."""
 
 NARROW, MOST_PASSED, MOST_PASSED_OVER = 0.1, 2, 500
 """By which share of it what one rule does everywhere may make the best graph worse to be descended from, how many such
-graphs are, and how many operators the best graph may have; and by which share a plan may be behind to be said by pixels.
-A larger graph is a fifth of its search longer for it, and none of the benchmark gains."""
+graphs are, and how many operators the best graph may have, since the search of a larger one takes a fifth longer by it
+and nothing comes of that; and by which share a plan may be behind to be said by pixels."""
 
 MOST_DESCENDED = 1000
 """Operators of a graph that is descended from: expanding a larger one is most of the work that a descent has, and
