@@ -50,6 +50,12 @@ def test_rows_columns_and_batches_of_products_are_found(candidates):
     assert counts == {-1: 3, -2: 2, -3: 3, -4: 2}
 
 
+def test_rows_in_one_are_found_to_be_a_part_of_all_rows_in_one(candidates, covers):
+    one = "Reshape(Slice(x; axis=-2, sizes=(n, 1, q)); shape=(*b, k))"
+    rows = "Slice(Reshape(x; shape=(*b, k*n+k+k*q)); axis=-1, sizes=(k*n, k, k*q))"
+    assert covers(candidates, f"{one} = {rows} where x[*b, n+1+q, k]")
+
+
 def test_axes_that_a_mean_or_a_normalization_goes_over_do_not_pass(candidates):
     for text in about(candidates, "LayerNormalization"):
         assert "axis=-1" not in text

@@ -12,12 +12,12 @@ from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import SearchLimits
-from taso_opt.search.sequences.condensing import LONGEST
+from taso_opt.search.sequences.condensing import LONGEST, LONGEST_ROW
 from taso_opt.spec.rule_file import read_rules
 from terms import assert_same_values, tensor
 
 SUMS = {"Add", "Concat", "IdentityMatrix", "MatMul", "Mul", "Slice", "Sub", "Transpose"}
-LINEAR = SUMS | {"AveragePool", "AveragingMatrix", "Expand"}
+LINEAR = SUMS | {"AveragePool", "AveragingMatrix", "Expand", "Reshape"}
 TIME, SERIES = 12, 5
 SWAP = (-1, -2)
 
@@ -97,6 +97,25 @@ def by_multiples(op, x):
     return op.Sub(op.Mul(product, tensor(Const, "s")), op.Slice(lines, axis=-1, sizes=(TIME - 1, 1, 0)))
 
 
+def by_propagation(op, x):
+    """A share of the neighbours' values and one of one's own, again and again, of what has a bias (APPNP)."""
+    values = found = op.Add(op.MatMul(x, tensor(Const, "v", SERIES, 3)), tensor(Const, "b", 3))
+    share, rest = tensor(Const, "a"), tensor(Const, "s")
+    for _ in range(4):
+        found = op.Add(op.Mul(op.MatMul(weights("w"), found), share), op.Mul(values, rest))
+    return found
+
+
+def by_states(op, x):
+    """The last state of a linear recurrence over the steps of a series (LMU; Voelker et al., NeurIPS 2019)."""
+    state = None
+    for step in range(TIME):
+        row = op.Reshape(op.Slice(x, axis=-2, sizes=(step, 1, TIME - step - 1)), shape=(4, SERIES))
+        new = op.MatMul(row, weights("B", SERIES, 3))
+        state = new if state is None else op.Add(op.MatMul(state, weights("A", 3, 3)), new)
+    return state
+
+
 @pytest.mark.parametrize(
     ("network", "left"),
     [
@@ -104,6 +123,8 @@ def by_multiples(op, x):
         (by_trend, ["MatMul", "Transpose"]),
         (by_differences, ["MatMul", "Transpose", "Transpose"]),
         (by_multiples, ["MatMul", "Transpose"]),
+        (by_states, ["MatMul", "Reshape"]),
+        (by_propagation, ["Add", "MatMul", "MatMul", "Transpose", "Transpose"]),
     ],
 )
 def test_a_region_is_one_product(op, rewriter, network, left):
@@ -151,6 +172,16 @@ def over_a_long_axis(op):
     return op.Add(op.MatMul(weights("w", 3, LONGEST + 1), x), last_of(op, x, LONGEST + 1))
 
 
+def over_long_rows(op):
+    x = series(time=LONGEST_ROW // SERIES + 1)
+    rows = x.type.shape[-2]
+    parts = [op.Reshape(op.Slice(x, axis=-2, sizes=(at, 1, rows - at - 1)), shape=(4, SERIES)) for at in range(2)]
+    first, second = (op.MatMul(part, weights("w", SERIES, 3)) for part in parts)
+    for _ in range(2):
+        first = op.Add(op.MatMul(first, weights("v", 3, 3)), second)
+    return first
+
+
 def over_an_open_axis(op):
     x = tensor(Var, "x", 2, symbol("N"))
     return op.Sub(op.MatMul(x, tensor(Const, "w", symbol("N"), 1)), x)
@@ -165,6 +196,7 @@ LEFT_ALONE = {
     "a product of two tensors": lambda op, x: op.Mul(product(op, x), turned(op, x)),
     "a divided constant": lambda op, x: op.Add(op.Div(tensor(Const, "c", TIME), turned(op, x)), product(op, x)),
     "a long axis": lambda op, x: over_a_long_axis(op),
+    "rows that are long in one": lambda op, x: over_long_rows(op),
     "an open axis": lambda op, x: over_an_open_axis(op),
 }
 

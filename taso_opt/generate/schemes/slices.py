@@ -70,6 +70,18 @@ def _along_one_axis(builder: Builder) -> Iterator[Rule]:
         yield from _of_neighbours(builder, axis)
     for axis in CONCAT_AXES[:2]:
         yield from _of_padding(builder, axis)
+    yield _of_rows(builder)
+
+
+def _of_rows(builder: Builder) -> Rule:
+    """Some rows in one, as the values of a time step, as a part of all rows in one."""
+    x = Var("x", parse_scheme("*b n+p+q k"))
+    *batch, rows, columns = x.type.shape
+    some = builder.apply(SLICE, (x,), {"axis": -2, "sizes": SIZES})
+    in_one = builder.apply("Reshape", (some,), {"shape": (*batch, SIZES[1] * columns)})
+    whole = builder.apply("Reshape", (x,), {"shape": (*batch, rows * columns)})
+    part = builder.apply(SLICE, (whole,), {"axis": -1, "sizes": tuple(size * columns for size in SIZES)})
+    return Rule((in_one,), (part,))
 
 
 def _of_join(builder: Builder, axis: int) -> Iterator[Rule]:

@@ -1,13 +1,15 @@
 """Sequences of steps that compute what is linear along one axis of a tensor as one product with constants.
 
 As (x - x[last]) W + x[last], where all that lies between x and the sum is a matrix along time: slices and joins of the
-identity, weights, and products and sums of these. A single path folds by single steps, and so do sums of products.
+identity, weights, and products and sums of these. A single path folds by single steps, and so does a sum of products.
 Where paths part and meet and some of them are slices, joins or means, one of them said as a product takes more than it
-saves; all of them together are one product, so that all of it is one move.
+saves, and where they do so again and again, as in z = a A z + b h (APPNP; Gasteiger et al., ICLR 2019), single steps
+are too many; all of them together are one product, so that all of it is one move.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -25,11 +27,14 @@ ALONG_THEIR_OWN = frozenset({"Slice", "Concat"})
 MATRICES = ALONG_THEIR_OWN | {"AveragePool", "Expand"}
 """What is no product, and yet a matrix along its axis."""
 
-LONGEST = 1024
-"""Elements of an axis: what is linear along it becomes a matrix of as many rows."""
+FEWEST_PRODUCTS = 4
+"""Of a region in which there is nothing but products, sums and multiples: fewer fold by single steps."""
+
+LONGEST, LONGEST_ROW = 1024, 4096
+"""Elements of an axis, and of all rows of a tensor in one: what is linear along it becomes a matrix of as many rows."""
 
 MOST_SOURCES = 4
-"""How many of the tensors that a term is linear in are told, the first of them."""
+"""How many of the tensors that a term is linear in are told for each of their axes, the first of them."""
 
 MOST_STEPS = 4
 """One after the other at one term, that say it as a product."""
@@ -71,17 +76,35 @@ def linear_along(terms: Iterable[Term], rewriter: Rewriter) -> dict[Term, Axes]:
     for term in terms:
         if not rewriter.is_constant(term):
             own = {Along(term, axis): axis for axis in (COLUMNS, ROWS) if _length(term, axis, rewriter) > 1}
-            found[term] = {**_inherited(term, found, rewriter), **own}
+            row = _all_rows(term, rewriter)
+            picked = {} if row is None else {Along(row, COLUMNS): COLUMNS}
+            found[term] = {**picked, **_inherited(term, found, rewriter), **own}
     return found
 
 
-def _length(term: Term, axis: int, rewriter: Rewriter) -> int:
+def _length(term: Term, axis: int, rewriter: Rewriter, longest: int = LONGEST) -> int:
     """How many elements an axis has; none where it is open, or too long for a matrix."""
     types = rewriter.builder.types(term)
     if len(types) != 1 or types[0].rank < len(SWAP):
         return 0
     size = types[0].shape[axis]
-    return size if isinstance(size, int) and size <= LONGEST else 0
+    return size if isinstance(size, int) and size <= longest else 0
+
+
+def _all_rows(term: Term, rewriter: Rewriter) -> Term | None:
+    """The tensor of which a term is some rows in one, as those of a time step, with all of its rows in one."""
+    if not isinstance(term, Apply) or term.operator != "Reshape":
+        return None
+    (part,) = term.args
+    if not isinstance(part, Apply) or part.operator != "Slice" or part.attribute("axis") != ROWS:
+        return None
+    (whole,) = part.args
+    builder = rewriter.builder
+    *batch, rows, columns = builder.type(whole).shape
+    if builder.type(term).shape[:-1] != tuple(batch) or rewriter.is_constant(whole):
+        return None
+    row = builder.apply("Reshape", (whole,), {"shape": (*batch, rows * columns)})
+    return row if _length(row, COLUMNS, rewriter, LONGEST_ROW) else None
 
 
 def _inherited(term: Term, found: Mapping[Term, Axes], rewriter: Rewriter) -> Axes:
@@ -93,7 +116,8 @@ def _inherited(term: Term, found: Mapping[Term, Axes], rewriter: Rewriter) -> Ax
     for along, axis in found[data[0]].items():
         leads_to = _axis_of(term, axis, rewriter)
         is_common = all(found[other].get(along) == axis for other in data)
-        if leads_to is not None and is_common and _length(term, leads_to, rewriter) and len(axes) < MOST_SOURCES:
+        told = sum(other.axis == along.axis for other in axes)
+        if leads_to is not None and is_common and _length(term, leads_to, rewriter) and told < MOST_SOURCES:
             axes[along] = leads_to
     return axes
 
@@ -124,9 +148,10 @@ def _differs_at(axis: int, shape: tuple[Dim, ...], other: tuple[Dim, ...]) -> bo
 def _sequence(end: Term, along: Along, axes: Mapping[Term, Axes], rewriter: Rewriter) -> StepSequence | None:
     """What says the end of a region as one product, None where no rule does or where single steps lead there."""
     members = _members(end, along, axes)
-    operators = {term.operator for term in members if isinstance(term, Apply)}
+    operators = Counter(term.operator for term in members if isinstance(term, Apply))
     meet = any(len([child for child in term.children if child in axes]) > 1 for term in members)
-    if not meet or "MatMul" not in operators or operators.isdisjoint(MATRICES):
+    fewest = FEWEST_PRODUCTS if MATRICES.isdisjoint(operators) else 1
+    if not meet or operators["MatMul"] < fewest:
         return None
     try:
         return _Condensed(along, rewriter).sequence(members)
@@ -140,7 +165,8 @@ def _members(end: Term, along: Along, axes: Mapping[Term, Axes]) -> list[Term]:
     stack = [end]
     while stack:
         term = stack[-1]
-        inside = [one for one in term.children if one in axes and one is not along.source and one not in found]
+        inside = [one for one in term.children if along in axes.get(one, ()) and one is not along.source]
+        inside = [one for one in inside if one not in found]
         if inside and term not in found:
             stack.extend(inside)
         else:
@@ -165,9 +191,18 @@ class _Condensed:
     def sequence(self, members: Sequence[Term]) -> StepSequence:
         """All steps, and what replaces the last of the members."""
         for member in members:
-            operands = [self._said.get(child, child) for child in member.children]
-            self._said[member] = self._reduced(self._rewriter.with_children(member, operands), MOST_STEPS)
+            term = member if any(child in self._said for child in member.children) else self._picked(member)
+            operands = [self._said.get(child, child) for child in term.children]
+            self._said[member] = self._reduced(self._rewriter.with_children(term, operands), MOST_STEPS)
         return tuple(self._steps), ((members[-1], self._said[members[-1]]),)
+
+    def _picked(self, member: Term) -> Term:
+        """Some rows in one as a part of all rows in one."""
+        step = next((step for step in self._steps_at(member) if self._data in step.image.children), None)
+        if step is None:
+            raise _NoRuleError
+        self._steps.append(step)
+        return step.image
 
     def _with_identity(self, along: Along) -> Term:
         """The source as the product of its columns with the identity, transposed where its rows are meant."""
