@@ -27,12 +27,23 @@ def evaluate(xp, x, shape):
 
 
 def read(op, node):
-    if node.types[0] is None or len(node.inputs) < 2 or node.constants[1] is None:
+    if node.types[0] is None or len(node.inputs) < 2:
         return None
-    given = tuple(int(size) for size in node.constants[1])
-    if any(size < 1 for size in given):
+    source = node.types[0].shape
+    given = _computed(node, source) if node.constants[1] is None else [int(size) for size in node.constants[1]]
+    if given is None or any(isinstance(size, int) and size < 1 for size in given):
         return None
-    return op.Expand(node.inputs[0], shape=broadcast_shapes(node.types[0].shape, given))
+    return op.Expand(node.inputs[0], shape=broadcast_shapes(source, tuple(given)))
+
+
+def _computed(node, source):
+    """The shape that a node is given while it runs, where each size that is no number is the operand's own."""
+    (result,) = node.results
+    if result is None:
+        return None
+    own = (None,) * (result.rank - len(source)) + tuple(source)
+    known = all(isinstance(size, int) or size == kept for size, kept in zip(result.shape, own, strict=True))
+    return result.shape if known else None
 
 
 def write(term, context):

@@ -16,6 +16,7 @@ from .bert import (
     bert_taso,
 )
 from .cells import gru_cells, lstm_cells, lstm_scan, lstm_slices, rnn_cells
+from .decoding import grouped_queries
 from .densenet import densenet121
 from .detection import segmentation_head, sliced_channels
 from .forecasting import dlinear
@@ -87,6 +88,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     wavenet,
     vocoder,
     dlinear,
+    grouped_queries,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

@@ -23,12 +23,17 @@ ENLARGED = [
     "Concat(Resize(x; scales=(s, t)), Resize(y; scales=(s, t)); axis=-3) = Resize(Concat(x, y; axis=-3); "
     "scales=(s, t)) where x[*b, c, h, w], y[*b, d, h, w]",
 ]
+KEYS = "Reshape(Expand(Reshape(y; shape=(*b, g, 1, {0})); shape=(*b, g, r, {0})); shape=(*b, g*r, {0}))"
+GROUPED = "Reshape(MatMul(Reshape(x; shape=(*b, g, m*r, k)), {}); shape=(*b, g*r, m, n))"
 REPEATED = [
     "Mul(Expand(x; shape=(*b, m, n)), y) = Mul(x, y) where x[1, n], y[*b, m, n]",
     "Sub(y, Expand(x; shape=(*b, c, h, w))) = Sub(y, x) where x[c, 1, 1], y[*b, c, h, w]",
     "Div(Expand(x; shape=(*b, n)), y) = Div(x, y) where x[*b, 1], y[*b, n]",
     "MatMul(y, Expand(x; shape=(*b, k, n))) = MatMul(y, x) where x[k, n], y[*b, m, k]",
-    "MatMul(Expand(x; shape=(b, m, k)), y) = MatMul(x, y) where x[1, m, k], y[b, k, n]",
+    "MatMul(Expand(x; shape=(*b, r, m, k)), y) = MatMul(x, y) where x[*b, 1, m, k], y[*b, r, k, n]",
+    f"MatMul(x, {KEYS.format('k, n')}) = {GROUPED.format('y')} where x[*b, g*r, m, k], y[*b, g, k, n]",
+    f"MatMul(x, Transpose({KEYS.format('n, k')}; perm=(-1, -2))) = {GROUPED.format('Transpose(y; perm=(-1, -2))')} "
+    "where x[*b, g*r, m, k], y[*b, g, n, k]",
     "Expand(x; shape=(*b)) = x where x[*b]",
 ]
 FALSE = [
@@ -36,6 +41,8 @@ FALSE = [
     f"Resize(Conv(x, y; {POINTWISE.replace('0, 0, 0, 0', '1, 1, 1, 1').replace('d_h, d_w', '1, 1')}); scales=(s, t)) "
     "where x[n, g*c, h, w], y[g*m, c, 3, 3]",
     "Softmax(Resize(x; scales=(s, t)); axis=-1) = Resize(Softmax(x; axis=-1); scales=(s, t)) where x[*b, h, w]",
+    f"MatMul(x, {KEYS.format('k, n').replace('(*b, g, 1', '(*b, 1, g').replace('(*b, g, r', '(*b, r, g')}) = "
+    f"{GROUPED.format('y')} where x[*b, g*r, m, k], y[*b, g, k, n]",
     "MatMul(x, Expand(y; shape=(2, k, n))) = MatMul(x, Expand(z; shape=(2, k, n))) "
     "where x[2, m, k], y[k, n], z[1, k, n]",
 ]

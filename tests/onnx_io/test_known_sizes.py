@@ -125,6 +125,7 @@ def test_sizes_that_are_outputs_are_still_given(tmp_path):
         ("y = Mod(a, b)", ([7, 8], [4]), [3, 0]),
         ("y = Mod(a, b)", ([-7], [4]), None),
         ("y = Mod(a, b)", ([7], [0]), None),
+        ("y = Equal(a, b)", ([4, -1], [-1]), [False, True]),
         ('y = BitShift <direction = "LEFT"> (a, b)', ([7], [2]), None),
         ("y = Mul(a, b)", ([1] * 65, [2]), None),  # no shape has so many axes
     ],

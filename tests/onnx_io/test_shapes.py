@@ -28,6 +28,7 @@ READ = [
     (model(17, "Unsqueeze", axes=[-2], shape="7"), (1, 7)),
     (model(17, "Unsqueeze", axes=[-2], shape="n,c,w"), ("n", "c", 1, "w")),
     (model(17, "Squeeze", axes=[1], shape="n,1,w"), ("n", "w")),
+    (model(18, "Unsqueeze", axes=[2]).replace("int64[1]", "int64"), (2, 1, 1, 5, 1)),  # as torch.onnx writes it
 ]
 OPAQUE = {
     "two sizes that are not known behind a new axis": model(17, "Unsqueeze", axes=[0], shape="n,c"),

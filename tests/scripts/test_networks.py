@@ -68,6 +68,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "wavenet": {"steps": 64, "kept": 16, "width": 8, "layers": 4},
     "vocoder": {"bands": 12, "width": 8, "steps": 60},
     "dlinear": {"batch": 2, "steps": 20, "ahead": 6, "series": 3, "window": 5},
+    "grouped_queries": {"layers": 1, "width": 16, "heads": 4, "before": 6},
 }
 
 

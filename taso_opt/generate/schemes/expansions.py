@@ -1,7 +1,9 @@
 """Candidates about repeated operands: where an operator broadcasts, an operand need not be repeated before.
 
 Each operator that broadcasts is applied to a full operand and to one that is repeated to what the full one needs; where
-the result has the same type and, in floats, the same values without that, it is a candidate.
+the result has the same type and, in floats, the same values without that, it is a candidate. Where each of some
+matrices is repeated for several others, as those of keys and values are for the heads of a group (grouped-query
+attention; Ainslie et al., 2023), products with one matrix are tried as one product with all their rows.
 """
 
 from __future__ import annotations
@@ -9,21 +11,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Var
+from taso_opt.core.term import Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.shared.elementwise import SWAP
 
 EXPAND = "Expand"
 ELEMENTS = (
     *("*b n; n; *b n", "*b n; *b 1; *b n", "*b n; ; *b n", "*b m n; 1 n; *b m n", "*b m n; *b 1 n; *b m n"),
     *("*b c h w; c 1 1; *b c h w", "*b c h w; *b c 1 1; *b c h w"),
 )
-MATRICES = ("*b k n; k n; *b m k", "*b m k; m k; *b k n", "b k n; 1 k n; b m k", "b m k; 1 m k; b k n")
+MATRICES = (
+    *("*b k n; k n; *b m k", "*b m k; m k; *b k n"),
+    *("*b r k n; *b 1 k n; *b r m k", "*b r m k; *b 1 m k; *b r k n"),
+)
 FORMS = {**dict.fromkeys(("Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"), ELEMENTS), "MatMul": MATRICES}
 """What an operand is repeated to, what it is before, and the other operand."""
+
+GROUPED = "*b g*r m k"
+"""Matrices in groups, of which each is multiplied by a matrix of its group."""
 
 
 def discover_expansions(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
@@ -42,6 +52,7 @@ def _candidates(builder: Builder) -> Iterator[Rule]:
             rule = _repeated(builder, name, form, first)
             if rule is not None:
                 yield rule
+    yield from _of_groups(builder)
 
 
 def _repeated(builder: Builder, name: str, form: str, first: bool) -> Rule | None:
@@ -55,3 +66,31 @@ def _repeated(builder: Builder, name: str, form: str, first: bool) -> Rule | Non
     except DOES_NOT_FIT:
         return None
     return Rule((source,), (target,)) if fits else None
+
+
+def _of_groups(builder: Builder) -> Iterator[Rule]:
+    """The products of a group's matrices with one of its own, plain or transposed, as one product of all their rows."""
+    x = Var("x", parse_scheme(GROUPED))
+    *rest, _, rows, inner = x.type.shape
+    groups, members = symbol("g"), symbol("r")
+    for scheme, turn in (("*b g k l", lambda term: term), ("*b g l k", lambda term: _turned(builder, term))):
+        y = Var("y", parse_scheme(scheme))
+        sizes = y.type.shape[-2:]
+        apart = _reshaped(builder, y, (*rest, groups, 1, *sizes))
+        repeated = builder.apply(EXPAND, (apart,), {"shape": (*rest, groups, members, *sizes)})
+        source = _product(builder, x, turn(_reshaped(builder, repeated, (*rest, groups * members, *sizes))))
+        joined = _reshaped(builder, x, (*rest, groups, members * rows, inner))
+        target = _product(builder, joined, turn(y))
+        yield Rule((source,), (_reshaped(builder, target, builder.type(source).shape),))
+
+
+def _product(builder: Builder, x: Term, y: Term) -> Term:
+    return builder.apply("MatMul", (x, y), {})
+
+
+def _reshaped(builder: Builder, term: Term, shape: tuple[Dim, ...]) -> Term:
+    return builder.apply("Reshape", (term,), {"shape": shape})
+
+
+def _turned(builder: Builder, term: Term) -> Term:
+    return builder.apply("Transpose", (term,), {"perm": SWAP})

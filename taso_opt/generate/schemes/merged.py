@@ -3,7 +3,8 @@
 Kernels walk along an axis in the middle at another pace than along one that is first, and runtimes do not always see
 that an axis of one element before it is none, or that several behind it are one. So each operator that works along one
 axis is applied to its operand, and to the same elements with all axes before that one merged, and all behind it; one
-that keeps all elements also along the columns of the transposed matrix in place of the rows.
+that keeps all elements also along the columns of the transposed matrix in place of the rows. Matrices are transposed
+before the axes that number them are merged, or one is split, and behind that.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def _rules(builder: Builder) -> Iterator[Rule]:
     for name in KEEPING:
         x = Var("x", parse_scheme("*b m n"))
         yield Rule((_along(builder, name, x, x.type.rank - 2),), (_turned(builder, name, x),))
+    for scheme, numbered in (("n c h w", "n*c h w"), ("n*c h w", "n c h w")):
+        yield _numbered(builder, Var("x", parse_scheme(scheme)), parse_scheme(numbered).shape)
 
 
 def _merged(builder: Builder, name: str, x: Var, axis: int) -> Term:
@@ -64,6 +67,13 @@ def _turned(builder: Builder, name: str, x: Var) -> Term:
     columns = builder.apply("Transpose", (x,), {"perm": SWAP})
     result = _along(builder, name, columns, x.type.rank - 1)
     return builder.apply("Transpose", (result,), {"perm": SWAP})
+
+
+def _numbered(builder: Builder, x: Var, shape: tuple[Dim, ...]) -> Rule:
+    """Matrices that are transposed and then numbered in another way, or first numbered."""
+    first = builder.apply("Transpose", (builder.apply("Reshape", (x,), {"shape": shape}),), {"perm": SWAP})
+    turned = builder.apply("Transpose", (x,), {"perm": SWAP})
+    return Rule((builder.apply("Reshape", (turned,), {"shape": builder.type(first).shape}),), (first,))
 
 
 def _along(builder: Builder, name: str, operand: Term, axis: int) -> Term:

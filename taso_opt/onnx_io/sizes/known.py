@@ -29,8 +29,9 @@ ASKING = frozenset({"Shape", "Size"})
 
 ARITHMETIC = frozenset(
     {
-        *("Add", "Cast", "Ceil", "Clip", "Concat", "ConstantOfShape", "Div", "Floor", "Gather", "Max", "Min", "Mod"),
-        *("Mul", "Neg", "ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
+        *("Add", "Cast", "Ceil", "Clip", "Concat", "ConstantOfShape", "Div", "Equal", "Floor", "Gather", "Max", "Min"),
+        *("Mod", "Mul", "Neg", "ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
+        "Where",
     }
 )
 """The operators that exporters compute with sizes."""
@@ -128,7 +129,9 @@ def evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
 def _is_followed(value: Array) -> bool:
     if not 0 < value.size <= MOST_ELEMENTS:
         return False
-    return _is_whole(value) or (value.dtype in (np.float32, np.float64) and bool(np.all(np.abs(value) <= LARGEST)))
+    if value.dtype in (np.float32, np.float64):
+        return bool(np.all(np.abs(value) <= LARGEST))
+    return _is_whole(value) or value.dtype == np.bool_
 
 
 def _is_whole(value: Array) -> bool:

@@ -14,13 +14,16 @@ SIZE_ONE_SINCE = 13
 
 
 def node_axes(node: OnnxNode) -> list[int] | None:
-    """The axes that a node names in an attribute or as its second operand: none if it names none, None if unknown."""
+    """The axes that a node names in an attribute or as its second operand: none if it names none, None if unknown.
+
+    Exporters give a single axis as a number, too, which runtimes take.
+    """
     given = node.attribute("axes", None)
     if given is None and len(node.inputs) > 1 and node.inputs[1] is not None:
         given = node.constants[1]
         if given is None:
             return None
-    return [] if given is None else [int(axis) for axis in given]
+    return [] if given is None else [int(axis) for axis in np.ravel(given)]
 
 
 def call_for_axis(term: Apply, context: WriteContext, rank: int) -> OnnxCall:
