@@ -35,6 +35,7 @@ from .squeezenet import squeezenet
 from .towers import normalized_towers, towers
 from .upscaling import upscaler
 from .vgg import vgg19_convs
+from .volumes import scan, video
 
 __all__ = ["NETWORKS"]
 
@@ -89,6 +90,8 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     vocoder,
     dlinear,
     grouped_queries,
+    video,
+    scan,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

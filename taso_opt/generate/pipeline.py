@@ -41,6 +41,7 @@ from taso_opt.generate.schemes.separable import discover_separable
 from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.generate.schemes.stacked import discover_stacked
 from taso_opt.generate.schemes.tiles import discover_tiles
+from taso_opt.generate.schemes.volumes import discover_volumes
 from taso_opt.generate.schemes.zeros import discover_zeros
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.semantics.devices import array_module
@@ -118,7 +119,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
         *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
-        *(discover_features, discover_blocks, discover_pixels, discover_stacked),
+        *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

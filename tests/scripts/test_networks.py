@@ -69,6 +69,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "vocoder": {"bands": 12, "width": 8, "steps": 60},
     "dlinear": {"batch": 2, "steps": 20, "ahead": 6, "series": 3, "window": 5},
     "grouped_queries": {"layers": 1, "width": 16, "heads": 4, "before": 6},
+    "video": {"frames": 4, "image": 16, "first": 6, "widths": (8, 12), "classes": 10},
+    "scan": {"frames": 4, "image": 8, "width": 4, "classes": 2},
 }
 
 
