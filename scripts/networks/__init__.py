@@ -19,6 +19,7 @@ from .cells import gru_cells, lstm_cells, lstm_scan, lstm_slices, rnn_cells
 from .decoding import grouped_queries
 from .densenet import densenet121
 from .detection import segmentation_head, sliced_channels
+from .distances import radial
 from .forecasting import dlinear
 from .inception import inception_v3
 from .lora import lora
@@ -92,6 +93,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     grouped_queries,
     video,
     scan,
+    radial,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

@@ -28,6 +28,7 @@ from taso_opt.generate.scalar.functions import discover_scalars
 from taso_opt.generate.schemes.blocks import discover_blocks
 from taso_opt.generate.schemes.bodies import discover_bodies
 from taso_opt.generate.schemes.definitions import discover_definitions
+from taso_opt.generate.schemes.distances import discover_distances
 from taso_opt.generate.schemes.expansions import discover_expansions
 from taso_opt.generate.schemes.features import discover_features
 from taso_opt.generate.schemes.kernels import discover_kernels
@@ -119,7 +120,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
         *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
-        *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes),
+        *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes, discover_distances),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

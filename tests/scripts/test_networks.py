@@ -70,6 +70,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "dlinear": {"batch": 2, "steps": 20, "ahead": 6, "series": 3, "window": 5},
     "grouped_queries": {"layers": 1, "width": 16, "heads": 4, "before": 6},
     "video": {"frames": 4, "image": 16, "first": 6, "widths": (8, 12), "classes": 10},
+    "radial": {"points": 5, "width": 4, "centres": 7, "outputs": 3},
     "scan": {"frames": 4, "image": 8, "width": 4, "classes": 2},
 }
 

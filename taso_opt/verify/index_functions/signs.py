@@ -1,4 +1,7 @@
-"""Functions of a number that say what they are of the opposite one, such as max(a, 0) = a + max(-a, 0)."""
+"""Functions of a number that say what they are of the opposite one, such as max(a, 0) = a + max(-a, 0).
+
+And the positive part of what is never negative, which is all of it.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,16 @@ from taso_opt.verify.index_functions.elements import (
     multiplied,
     scaled,
 )
+from taso_opt.verify.index_functions.squares import is_never_negative
 
 FACTS = {
     RELU.name: f"{RELU.name}(a) = a + {RELU.name}(-a)",
     SIGMOID.name: f"{SIGMOID.name}(a) = 1 - {SIGMOID.name}(-a)",
 }
 """Of a difference it depends on its order which of them stands there; a gate that keeps is one that lets pass."""
+
+
+NEVER_NEGATIVE = f"{RELU.name}(a) = a where a is a sum of squares"
 
 
 def with_one_sign(element: Element, used: dict[str, None] | None = None) -> Element:
@@ -36,14 +43,21 @@ def with_one_sign(element: Element, used: dict[str, None] | None = None) -> Elem
 
 
 def _turned(one: Product, used: dict[str, None]) -> Element:
-    others = tuple(factor for factor in one.factors if not _can_turn(factor))
+    others = tuple(factor for factor in one.factors if not _is_whole(factor) and not _can_turn(factor))
     total = Element((Product(one.coefficient, one.bound, others),))
     for factor in one.factors:
-        if _can_turn(factor):
-            assert isinstance(factor, Image)
+        if isinstance(factor, Image) and _is_whole(factor):
+            used[NEVER_NEGATIVE] = None
+            total = multiplied(total, factor.argument)
+        elif isinstance(factor, Image) and _can_turn(factor):
             used[FACTS[factor.function]] = None
             total = multiplied(total, _of_one_sign(factor))
     return total
+
+
+def _is_whole(factor: Factor) -> bool:
+    """Whether a factor is the positive part of what is never negative."""
+    return isinstance(factor, Image) and factor.function == RELU.name and is_never_negative(factor.argument)
 
 
 def _can_turn(factor: Factor) -> bool:

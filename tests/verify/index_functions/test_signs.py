@@ -2,12 +2,15 @@
 
 from fractions import Fraction
 
+import pytest
+
 from taso_opt.core.dims import symbol
 from taso_opt.spec.shared.piecewise import RELU
 from taso_opt.spec.shared.transcendental import SIGMOID, TANH
 from taso_opt.verify.index_functions.canonical import canonical
-from taso_opt.verify.index_functions.elements import Access, Element, Image, Product
-from taso_opt.verify.index_functions.signs import FACTS, with_one_sign
+from taso_opt.verify.index_functions.elements import Access, Element, Image, Product, Sign
+from taso_opt.verify.index_functions.signs import FACTS, NEVER_NEGATIVE, with_one_sign
+from taso_opt.verify.index_functions.squares import is_never_negative
 
 PLACE = symbol("i~0")
 SIZE = symbol("n")
@@ -49,6 +52,37 @@ def test_products_of_positive_parts_are_multiplied_out():
     square = Element((one(1, positive_part(one(1, X)), positive_part(one(-1, X))),))
     again = Element((one(1, positive_part(one(-1, X)), positive_part(one(1, X))),))
     assert with_one_sign(square) == with_one_sign(again)
+
+
+INSIDE = ((str(PLACE), SIZE),)
+
+
+def test_the_positive_part_of_a_sum_of_squares_is_all_of_it():
+    square = (one(1, X, X, bound=INSIDE), one(-2, X, Y, bound=INSIDE), one(1, Y, Y, bound=INSIDE), one(3, Z, Z))
+    other, used = Access("w", (symbol("j"),)), {}
+    wanted = Element(tuple(one(part.coefficient, *part.factors, other, bound=part.bound) for part in square))
+    assert with_one_sign(Element((one(1, positive_part(*square), other),)), used) == canonical(wanted)
+    assert list(used) == [NEVER_NEGATIVE]
+
+
+@pytest.mark.parametrize(
+    "products",
+    [
+        (one(1, X, Y, bound=INSIDE),),
+        (one(1, X, X, bound=INSIDE), one(-3, X, Y, bound=INSIDE), one(1, Y, Y, bound=INSIDE)),
+        (one(1, X, X, bound=INSIDE), one(-2, X, Y, bound=INSIDE), one(1, Y, Y)),  # summed over other indices
+        (one(1, X, X), one(-1)),
+        (one(1, X, X, X),),
+    ],
+)
+def test_what_may_be_negative_is_not(products):
+    assert not is_never_negative(canonical(Element(products)))
+
+
+def test_what_has_a_sign_counts_as_it_is():
+    positive, least = Access("x", (PLACE,), Sign.POSITIVE), Access("y", (PLACE,), Sign.NOT_NEGATIVE)
+    assert is_never_negative(Element((one(1, positive, least, bound=INSIDE), one(1, least))))
+    assert not is_never_negative(Element((one(1, positive, least), one(-1, least))))
 
 
 def test_what_is_summed_up_inside_is_left_as_it_is():
