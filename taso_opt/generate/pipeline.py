@@ -28,7 +28,6 @@ from taso_opt.generate.scalar.functions import discover_scalars
 from taso_opt.generate.schemes.blocks import discover_blocks
 from taso_opt.generate.schemes.bodies import discover_bodies
 from taso_opt.generate.schemes.definitions import discover_definitions
-from taso_opt.generate.schemes.distances import discover_distances
 from taso_opt.generate.schemes.expansions import discover_expansions
 from taso_opt.generate.schemes.features import discover_features
 from taso_opt.generate.schemes.kernels import discover_kernels
@@ -36,6 +35,7 @@ from taso_opt.generate.schemes.lines import discover_lines
 from taso_opt.generate.schemes.means import discover_means
 from taso_opt.generate.schemes.merged import discover_merged
 from taso_opt.generate.schemes.moved import discover_moved
+from taso_opt.generate.schemes.pairs import discover_pairs
 from taso_opt.generate.schemes.pixels import discover_pixels
 from taso_opt.generate.schemes.pooled import discover_pooled
 from taso_opt.generate.schemes.separable import discover_separable
@@ -120,7 +120,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
     passing = (
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
         *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
-        *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes, discover_distances),
+        *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes, discover_pairs),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

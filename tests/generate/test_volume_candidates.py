@@ -20,6 +20,9 @@ OF_COLUMNS = (
     "Reshape(Conv(Reshape(x; shape=(n, c, t, {0})), Reshape(y; shape=(m, c, 3, 1)); dilations=(1, 1), group=1, "
     "pads=(1, 0, 1, 0), strides=(1, 1)); shape=(n, m, t, h, w))"
 )
+HALVED = (
+    OF_COLUMNS.format("h*w").replace("shape=(n, c, t", "shape=(n, c, 2*t").replace("(1, 1)); shape", "(2, 1)); shape")
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,7 @@ def operators(rule):
         f"{OVER_FRAMES} = {VOLUME.format(OF_IMAGES.format(FRAMES.format('x')))} "
         "where x[1, c, t, h, w], y[m, c, 1, 3, 3]",
         f"{OVER_COLUMNS} = {OF_COLUMNS.format('h*w')} where x[n, c, t, h, w], y[m, c, 3, 1, 1]",
+        f"{OVER_COLUMNS.replace('strides=(1', 'strides=(2')} = {HALVED} where x[n, c, 2*t, h, w], y[m, c, 3, 1, 1]",
         f"{FRAMES.format('Relu(x)')} = Relu({FRAMES.format('x')}) where x[1, c, t, h, w]",
         f"{FRAMES.format('Add(x, y)')} = Add({FRAMES.format('x')}, {FRAMES.format('y')}) "
         "where x[1, c, t, h, w], y[1, c, t, h, w]",
@@ -51,7 +55,7 @@ def test_what_passes_is_found(candidates, covers, law):
 
 def test_windows_over_frames_columns_and_neighbours_are_found_with_a_bias_and_without(candidates):
     names = [operators(rule) & {"AveragePool", "Concat", "Conv", "MaxPool", "Pad"} for rule in candidates]
-    assert names.count({"Conv"}) == 4
+    assert names.count({"Conv"}) == 6
     assert names.count({"Conv", "Pad", "Concat"}) == 2
     assert names.count({"Conv", "Pad"}) == 2
     assert names.count({"AveragePool"}) == 4

@@ -31,6 +31,9 @@ FRAMES_FIRST = (-3, -4, -2, -1)
 DEPTH = 3
 """Of a window that goes over neighbours, too."""
 
+HALVING: Mapping[str, Attribute] = {"dilations": (1, 1), "pads": (1, 0, 1, 0), "strides": (2, 1)}
+"""Windows of one column and three frames that leave every other frame of an even number."""
+
 POOL: Mapping[str, Attribute] = {"strides": ANY_WINDOWS["strides"], "pads": ANY_WINDOWS["pads"], **ANY_KERNEL}
 POOLS: tuple[tuple[str, Mapping[str, Attribute]], ...] = (
     ("MaxPool", {**ANY_WINDOWS, **ANY_KERNEL}),
@@ -63,14 +66,16 @@ def _undone(builder: Builder) -> Iterator[Rule]:
 
 def _windows(builder: Builder) -> Iterator[Rule]:
     """Windows over frames, and over columns of frames, as windows over images."""
-    one, several = (Var("x", parse_scheme(f"{batch} g*c t h w")) for batch in ("1", "n"))
+    one, several, even = (Var("x", parse_scheme(scheme)) for scheme in ("1 g*c t h w", "n g*c t h w", "n g*c 2*t h w"))
     values: dict[str, Attribute] = {**ANY_WINDOWS, "group": G}
     for bias in ((), (Var("z", parse_scheme("g*m")),)):
         yield _over_frames(builder, "Conv", values, one, Var("y", parse_scheme("g*m c 1 k_h k_w")), *bias)
-        yield _over_columns(builder, "Conv", values, several, Var("y", parse_scheme("g*m c k_h 1 1")), *bias)
+        yield _over_columns(builder, "Conv", _by_one(values), several, Var("y", parse_scheme("g*m c k_h 1 1")), *bias)
+        kernel = Var("y", parse_scheme(f"g*m c {DEPTH} 1 1"))
+        yield _over_columns(builder, "Conv", {**HALVING, "group": G}, even, kernel, *bias)
     for name, of_pool in POOLS:
         yield _over_frames(builder, name, of_pool, one)
-        yield _over_columns(builder, name, of_pool, several)
+        yield _over_columns(builder, name, _by_one(of_pool), several)
 
 
 def _over_frames(builder: Builder, name: str, values: Mapping[str, Attribute], x: Var, *weights: Var) -> Rule:
@@ -80,8 +85,7 @@ def _over_frames(builder: Builder, name: str, values: Mapping[str, Attribute], x
     return Rule((plain,), (_volume(builder, images),))
 
 
-def _over_columns(builder: Builder, name: str, values: Mapping[str, Attribute], x: Var, *weights: Var) -> Rule:
-    of_columns = {key: _of_column(key, value) for key, value in values.items()}
+def _over_columns(builder: Builder, name: str, of_columns: Mapping[str, Attribute], x: Var, *weights: Var) -> Rule:
     deep = {key: _with_axis(key, value, 2) for key, value in of_columns.items()}
     batch, channels, frames, *pixels = x.type.shape
     plain = builder.apply(name, (x, *weights), deep)
@@ -193,8 +197,12 @@ def _flat(builder: Builder, weights: tuple[Var, ...], axis: int) -> tuple[Term, 
     return _reshaped(builder, kernel, (*shape[:axis], *shape[axis + 1 :])), *bias
 
 
+def _by_one(values: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Windows over images as windows of one column that move by one pixel, so that results have sizes with names."""
+    return {key: _of_column(key, value) for key, value in values.items()}
+
+
 def _of_column(name: str, value: Attribute) -> Attribute:
-    """An attribute of windows over images, for those of one column that move by one pixel."""
     if not isinstance(value, tuple):
         return value
     if name == "pads":

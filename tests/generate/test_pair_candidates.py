@@ -1,9 +1,9 @@
-"""Squared distances of rows are found to be sums of squares less twice a product, and proved not to be negative."""
+"""Sums over pairs of rows are found to be products, those of squares among them, and proved not to be negative."""
 
 import pytest
 
 from taso_opt.core.term import Apply, postorder
-from taso_opt.generate.schemes.distances import discover_distances
+from taso_opt.generate.schemes.pairs import discover_pairs
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.derivation.prove import Prover
@@ -19,14 +19,28 @@ TYPES = "where x[*b, m, 1, k], y[n, k]"
 
 @pytest.fixture(scope="module")
 def candidates(library):
-    return discover_distances(library, 0, frozenset(library.operators))
+    return discover_pairs(library, 0, frozenset(library.operators))
 
 
 def test_differences_in_either_order_are_found_squared_in_two_ways(candidates, covers):
-    assert len(candidates) == 8
     assert covers(candidates, f"{DISTANCES} = Relu(Sub({SUM}, {PRODUCT})) {TYPES}")
     names = [{term.operator for term in postorder(rule.source) if isinstance(term, Apply)} for rule in candidates]
     assert names.count({"Mul", "ReduceSum", "Sub"}) == names.count({"Pow", "ReduceSum", "Sub"}) == 4
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        "ReduceSum(Mul(x, y); axes=(-1,)) = Reshape(MatMul(Reshape(x; shape=(*b, m, k)), Transpose(y; perm=(-1, -2))); "
+        "shape=(*b, m, n, 1)) where x[*b, m, 1, k], y[n, k]",
+        "ReduceSum(Mul(x, y); axes=(-2,)) = Reshape(MatMul(Reshape(x; shape=(*b, m, k)), y); shape=(*b, m, 1, n)) "
+        "where x[*b, m, k, 1], y[k, n]",
+        "ReduceSum(Mul(x, y); axes=(-3,)) = Reshape(MatMul(Transpose(Reshape(x; shape=(*b, k, m)); perm=(-1, -2)), "
+        "Reshape(y; shape=(*b, k, n))); shape=(*b, 1, m, n)) where x[*b, k, m, 1], y[*b, k, 1, n]",
+    ],
+)
+def test_sums_of_multiples_are_found(candidates, covers, law):
+    assert covers(candidates, law)
 
 
 def test_candidates_are_proved_at_all_sizes(library, candidates):
@@ -51,4 +65,5 @@ def test_other_sums_are_refuted_and_not_proved(library, target):
 
 
 def test_only_the_named_operators_are_tried(library):
-    assert discover_distances(library, 0, frozenset({"MatMul", "Mul", "ReduceSum", "Sub"})) == ()
+    assert discover_pairs(library, 0, frozenset({"MatMul", "Mul", "ReduceSum", "Sub"})) == ()
+    assert len(discover_pairs(library, 0, frozenset({"MatMul", "Mul", "ReduceSum", "Reshape", "Transpose"}))) == 5

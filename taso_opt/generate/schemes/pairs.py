@@ -1,0 +1,96 @@
+"""Candidates about rows in pairs: what is added up of each row with each other row is a product of the rows.
+
+Models that look for the nearest of some vectors, or compute functions of distances or angles, often subtract all of
+these from each row, or multiply each row by them, and add up what they get: tensors with an axis more than the result
+has. Sums of multiples are a product of matrices. The sum of squares of each row, less twice such a product, is the sum
+of squared differences; its positive part, since rounding may leave a little less than nothing, of which the root would
+be no number (as scikit-learn's and PyTorch's distances are computed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from taso_opt.core.literal import literal
+from taso_opt.core.rule import Rule
+from taso_opt.core.term import Term, Var
+from taso_opt.core.types import parse_scheme
+from taso_opt.generate.schemes.passing import confirmed
+from taso_opt.spec.builder import Builder
+from taso_opt.spec.library import SpecLibrary
+from taso_opt.spec.shared.elementwise import SWAP
+
+ROWS = "*b m 1 k"
+OTHERS = ("n k", "*b 1 n k")
+"""The rows of one matrix, and of as many matrices as the first rows are of."""
+
+COLUMNS = (("*b m k 1", "k n", -2), ("*b m k 1", "*b 1 k n", -2), ("*b k m 1", "*b k 1 n", -3))
+"""Rows and columns of which multiples are added up along an axis, as in a product of matrices and of one transposed."""
+
+
+def discover_pairs(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
+    """Candidates about sums of multiples and of squared differences, in the order of their text form."""
+    builder = library.builder()
+    return confirmed((*_of_rows(builder), *_of_columns(builder)), builder, seed, operators)
+
+
+def _of_rows(builder: Builder) -> Iterator[Rule]:
+    """Inner products and squared distances of rows; differences in either order, squares as powers and as products."""
+    x = Var("x", parse_scheme(ROWS))
+    for scheme in OTHERS:
+        y = Var("y", parse_scheme(scheme))
+        inner = _inner(builder, x, y)
+        yield Rule((_added(builder, _times(builder, x, y), -1),), (inner,))
+        for pair, square in product(((x, y), (y, x)), (_power, _square)):
+            differences = square(builder, builder.apply("Sub", pair, {}))
+            yield Rule((_added(builder, differences, -1),), (_distances(builder, x, y, inner),))
+
+
+def _of_columns(builder: Builder) -> Iterator[Rule]:
+    for scheme, other, axis in COLUMNS:
+        x, y = Var("x", parse_scheme(scheme)), Var("y", parse_scheme(other))
+        source = _added(builder, _times(builder, x, y), axis)
+        left = _matrix(builder, x, -1)
+        if axis < SWAP[-1]:
+            left = builder.apply("Transpose", (left,), {"perm": SWAP})
+        right = _matrix(builder, y, -2 if axis < SWAP[-1] else -3) if y.type.rank > len(SWAP) else y
+        target = builder.apply("MatMul", (left, right), {})
+        yield Rule((source,), (builder.apply("Reshape", (target,), {"shape": builder.type(source).shape}),))
+
+
+def _inner(builder: Builder, x: Var, y: Var) -> Term:
+    """The inner products of two kinds of rows by the product of their matrices."""
+    others = _matrix(builder, y, -3) if y.type.rank > len(SWAP) else y
+    turned = builder.apply("Transpose", (others,), {"perm": SWAP})
+    products = builder.apply("MatMul", (_matrix(builder, x, -2), turned), {})
+    return builder.apply("Reshape", (products,), {"shape": (*builder.type(products).shape, 1)})
+
+
+def _distances(builder: Builder, x: Var, y: Var, inner: Term) -> Term:
+    """The squared distances of two kinds of rows by their inner products."""
+    apart = builder.apply("Add", [_added(builder, _power(builder, one), -1) for one in (x, y)], {})
+    return builder.apply("Relu", (builder.apply("Sub", (apart, _times(builder, literal(2), inner)), {}),), {})
+
+
+def _matrix(builder: Builder, x: Var, axis: int) -> Term:
+    """A tensor without an axis of size one."""
+    shape = list(x.type.shape)
+    del shape[axis]
+    return builder.apply("Reshape", (x,), {"shape": tuple(shape)})
+
+
+def _power(builder: Builder, rows: Term) -> Term:
+    return builder.apply("Pow", (rows,), {"exponent": (2, 1)})
+
+
+def _square(builder: Builder, rows: Term) -> Term:
+    return _times(builder, rows, rows)
+
+
+def _times(builder: Builder, x: Term, y: Term) -> Term:
+    return builder.apply("Mul", (x, y), {})
+
+
+def _added(builder: Builder, rows: Term, axis: int) -> Term:
+    return builder.apply("ReduceSum", (rows,), {"axes": (axis,)})
