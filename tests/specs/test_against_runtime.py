@@ -264,9 +264,10 @@ def test_prepared_weights_that_no_definition_states_make_rules_that_the_runtime_
     assert rules, f"expected a definition of {name}, or a rule of the library about it"
     for rule in rules:
         for number, (plain, whole) in enumerate(random_instances(op, rule.roots, 3, generator, "float32")):
-            feed, leaves = random_operands(plain, number)
+            variables = [term for term in postorder([plain]) if isinstance(term, Var)]
+            feed, leaves = random_values(variables, number)
             (mine,) = evaluate_arrays(op, FloatArrays(), [whole], leaves)
-            (theirs,) = run(standalone_model(op, [plain], plain.args, opset=17, ir_version=8), feed)
+            (theirs,) = run(standalone_model(op, [plain], variables, opset=17, ir_version=8), feed)
             np.testing.assert_allclose(theirs, mine, **_rounded(mine))
 
 
@@ -333,15 +334,20 @@ def inputs(term):
 
 
 def random_operands(term, seed):
-    """Inputs for the model by name, and for the meaning by variable, in double precision."""
+    """Inputs for the model of one operator by name, and for its meaning by variable, in double precision."""
+    return random_values(inputs(term), seed)
+
+
+def random_values(variables, seed):
+    """The same of some variables."""
     generator = np.random.default_rng(seed)
-    arrays = [generator.normal(scale=SPREAD, size=arg.type.shape) for arg in inputs(term)]
+    arrays = [generator.normal(scale=SPREAD, size=variable.type.shape) for variable in variables]
     arrays = [
-        np.asarray(array > 0) if arg.type.dtype == TRUTH else np.asarray(array, np.float32)
-        for arg, array in zip(inputs(term), arrays, strict=True)
+        np.asarray(array > 0) if variable.type.dtype == TRUTH else np.asarray(array, np.float32)
+        for variable, array in zip(variables, arrays, strict=True)
     ]
     feed = {f"i{at}": array for at, array in enumerate(arrays)}
-    return feed, {arg: array.astype(np.float64) for arg, array in zip(inputs(term), arrays, strict=True)}
+    return feed, {variable: array.astype(np.float64) for variable, array in zip(variables, arrays, strict=True)}
 
 
 def run(model, feed):

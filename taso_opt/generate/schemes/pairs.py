@@ -4,13 +4,13 @@ Models that look for the nearest of some vectors, or compute functions of distan
 these from each row, or multiply each row by them, and add up what they get: tensors with an axis more than the result
 has. Sums of multiples are a product of matrices. The sum of squares of each row, less twice such a product, is the sum
 of squared differences; its positive part, since rounding may leave a little less than nothing, of which the root would
-be no number (as scikit-learn's and PyTorch's distances are computed).
+be no number (as scikit-learn's and PyTorch's distances are computed). That is tried with fixed vectors alone: of the
+rows of one tensor each has a distance of nothing to itself, of which rounding would leave anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 from taso_opt.core.literal import literal
 from taso_opt.core.rule import Rule
@@ -36,15 +36,17 @@ def discover_pairs(library: SpecLibrary, seed: int, operators: frozenset[str]) -
 
 
 def _of_rows(builder: Builder) -> Iterator[Rule]:
-    """Inner products and squared distances of rows; differences in either order, squares as powers and as products."""
+    """Inner products of rows, and distances, with differences in either order."""
     x = Var("x", parse_scheme(ROWS))
-    for scheme in OTHERS:
-        y = Var("y", parse_scheme(scheme))
-        inner = _inner(builder, x, y)
-        yield Rule((_added(builder, _times(builder, x, y), -1),), (inner,))
-        for pair, square in product(((x, y), (y, x)), (_power, _square)):
-            differences = square(builder, builder.apply("Sub", pair, {}))
-            yield Rule((_added(builder, differences, -1),), (_distances(builder, x, y, inner),))
+    fixed, several = (Var("y", parse_scheme(scheme)) for scheme in OTHERS)
+    for y in (fixed, several):
+        yield Rule((_added(builder, _times(builder, x, y), -1),), (_inner(builder, x, y),))
+    squared = _distances(builder, x, fixed)
+    for difference in (builder.apply("Sub", pair, {}) for pair in ((x, fixed), (fixed, x))):
+        for squares in (_power(builder, difference), _times(builder, difference, difference)):
+            yield Rule((_added(builder, squares, -1),), (squared,))
+        for name, target in (("ReduceSumSquare", squared), ("ReduceL2", builder.apply("Sqrt", (squared,), {}))):
+            yield Rule((builder.apply(name, (difference,), {"axes": (-1,)}),), (target,))
 
 
 def _of_columns(builder: Builder) -> Iterator[Rule]:
@@ -67,10 +69,11 @@ def _inner(builder: Builder, x: Var, y: Var) -> Term:
     return builder.apply("Reshape", (products,), {"shape": (*builder.type(products).shape, 1)})
 
 
-def _distances(builder: Builder, x: Var, y: Var, inner: Term) -> Term:
-    """The squared distances of two kinds of rows by their inner products."""
-    apart = builder.apply("Add", [_added(builder, _power(builder, one), -1) for one in (x, y)], {})
-    return builder.apply("Relu", (builder.apply("Sub", (apart, _times(builder, literal(2), inner)), {}),), {})
+def _distances(builder: Builder, x: Var, y: Var) -> Term:
+    """The squared distances of rows to fixed rows by their inner products."""
+    norms = _added(builder, _power(builder, x), -1), builder.apply("SquaredNorms", (y,), {})
+    twice = _times(builder, literal(2), _inner(builder, x, y))
+    return builder.apply("Relu", (builder.apply("Sub", (builder.apply("Add", norms, {}), twice), {}),), {})
 
 
 def _matrix(builder: Builder, x: Var, axis: int) -> Term:
@@ -82,10 +85,6 @@ def _matrix(builder: Builder, x: Var, axis: int) -> Term:
 
 def _power(builder: Builder, rows: Term) -> Term:
     return builder.apply("Pow", (rows,), {"exponent": (2, 1)})
-
-
-def _square(builder: Builder, rows: Term) -> Term:
-    return _times(builder, rows, rows)
 
 
 def _times(builder: Builder, x: Term, y: Term) -> Term:

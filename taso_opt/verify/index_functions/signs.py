@@ -43,8 +43,8 @@ def with_one_sign(element: Element, used: dict[str, None] | None = None) -> Elem
 
 
 def _turned(one: Product, used: dict[str, None]) -> Element:
-    others = tuple(factor for factor in one.factors if not _is_whole(factor) and not _can_turn(factor))
-    total = Element((Product(one.coefficient, one.bound, others),))
+    others = (factor for factor in one.factors if not _is_whole(factor) and not _can_turn(factor))
+    total = Element((Product(one.coefficient, one.bound, tuple(_inside(factor, used) for factor in others)),))
     for factor in one.factors:
         if isinstance(factor, Image) and _is_whole(factor):
             used[NEVER_NEGATIVE] = None
@@ -53,6 +53,13 @@ def _turned(one: Product, used: dict[str, None]) -> Element:
             used[FACTS[factor.function]] = None
             total = multiplied(total, _of_one_sign(factor))
     return total
+
+
+def _inside(factor: Factor, used: dict[str, None]) -> Factor:
+    """The same within what another function is of."""
+    if not isinstance(factor, Image):
+        return factor
+    return Image(factor.function, with_one_sign(factor.argument, used), factor.monotone)
 
 
 def _is_whole(factor: Factor) -> bool:
