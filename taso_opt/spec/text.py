@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
+from inspect import signature
 
 from taso_opt.core.condition import ALL_BOUNDS, Condition
 from taso_opt.core.dims import Dim, parse_dim
@@ -164,6 +165,12 @@ ATTRIBUTES_DEPTH = 3
 _TOKEN_OR_ATTRIBUTES = re.compile(rf"\s*({_ATTRIBUTES}|{_WORD})")
 
 
+@cache
+def _check_names(meaning: Callable[..., object], operands: int, attributes: Sequence[str]) -> None:
+    """Raise TypeError for attributes that an operator has not, or has and misses: not all of them change its type."""
+    signature(meaning).bind(None, *[None] * operands, **dict.fromkeys(attributes))
+
+
 @lru_cache(maxsize=4096)
 def _known_attributes(text: str) -> Mapping[str, Attribute] | None:
     """Attributes from their semicolon on, which stand in many equations; None where they are malformed."""
@@ -260,7 +267,11 @@ class _Parser:
             args.append(self._term(depth + 1))
         attributes = self._attributes(depth)
         self._expect(")")
-        return self._builder.apply(name, args, attributes)
+        term = self._builder.apply(name, args, attributes)
+        operator = self._builder.operator(term)
+        if operator is not None:
+            _check_names(operator.evaluate, len(args), tuple(attributes))
+        return term
 
     def _attributes(self, depth: int) -> Mapping[str, Attribute]:
         """What stands between the operands and the parenthesis behind them."""

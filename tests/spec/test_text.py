@@ -46,6 +46,8 @@ def test_products_and_sums_of_sizes_read_back_in_attributes():
         ("__import__(x) = x where x[n]", r"expected an operator that specs/ declares, found __import__"),
         ("Relu(x, y) = x where x[n], y[n]", r"expected 1 operands for Relu, found 2"),
         ("Relu(x; alpha=1) = x where x[n]", r"expected attributes that fit their operators"),
+        ("Pow(x; exponents=(2, 1)) = x where x[n]", r"expected attributes that fit their operators"),
+        ("Pow(x) = x where x[n]", r"expected attributes that fit their operators"),
         ("Concat(x, x) = x where x[n]", r"expected attributes that fit their operators"),
         ("Concat(x, x; axis=-1.0) = x where x[n]", r"expected a whole number, or a fraction as"),
         ("ReduceSum(x; axes=()) = x where x[n]", r"expected different axes from the end for ReduceSum"),

@@ -25,8 +25,8 @@ ROWS = "*b m 1 k"
 OTHERS = ("n k", "*b 1 n k")
 """The rows of one matrix, and of as many matrices as the first rows are of."""
 
-COLUMNS = (("*b m k 1", "k n", -2), ("*b m k 1", "*b 1 k n", -2), ("*b k m 1", "*b k 1 n", -3))
-"""Rows and columns of which multiples are added up along an axis, as in a product of matrices and of one transposed."""
+COLUMNS = (("*b m k 1", "k n", None, -2), ("*b m k 1", "*b 1 k n", -3, -2), ("*b k m 1", "*b k 1 n", -2, -3))
+"""Rows and columns, which axis of the latter has size one, and the axis along which multiples of them are added up."""
 
 
 def discover_pairs(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
@@ -50,22 +50,20 @@ def _of_rows(builder: Builder) -> Iterator[Rule]:
 
 
 def _of_columns(builder: Builder) -> Iterator[Rule]:
-    for scheme, other, axis in COLUMNS:
-        x, y = Var("x", parse_scheme(scheme)), Var("y", parse_scheme(other))
+    """Products of matrices, and of one that is transposed, element by element."""
+    for *schemes, alone, axis in COLUMNS:
+        x, y = (Var(name, parse_scheme(scheme)) for name, scheme in zip("xy", schemes, strict=True))
         source = _added(builder, _times(builder, x, y), axis)
-        left = _matrix(builder, x, -1)
-        if axis < SWAP[-1]:
-            left = builder.apply("Transpose", (left,), {"perm": SWAP})
-        right = _matrix(builder, y, -2 if axis < SWAP[-1] else -3) if y.type.rank > len(SWAP) else y
-        target = builder.apply("MatMul", (left, right), {})
-        yield Rule((source,), (builder.apply("Reshape", (target,), {"shape": builder.type(source).shape}),))
+        rows = _matrix(builder, x, -1)
+        rows = rows if axis in SWAP else _turned(builder, rows)
+        found = builder.apply("MatMul", (rows, y if alone is None else _matrix(builder, y, alone)), {})
+        yield Rule((source,), (builder.apply("Reshape", (found,), {"shape": builder.type(source).shape}),))
 
 
 def _inner(builder: Builder, x: Var, y: Var) -> Term:
     """The inner products of two kinds of rows by the product of their matrices."""
     others = _matrix(builder, y, -3) if y.type.rank > len(SWAP) else y
-    turned = builder.apply("Transpose", (others,), {"perm": SWAP})
-    products = builder.apply("MatMul", (_matrix(builder, x, -2), turned), {})
+    products = builder.apply("MatMul", (_matrix(builder, x, -2), _turned(builder, others)), {})
     return builder.apply("Reshape", (products,), {"shape": (*builder.type(products).shape, 1)})
 
 
@@ -81,6 +79,10 @@ def _matrix(builder: Builder, x: Var, axis: int) -> Term:
     shape = list(x.type.shape)
     del shape[axis]
     return builder.apply("Reshape", (x,), {"shape": tuple(shape)})
+
+
+def _turned(builder: Builder, matrix: Term) -> Term:
+    return builder.apply("Transpose", (matrix,), {"perm": SWAP})
 
 
 def _power(builder: Builder, rows: Term) -> Term:
