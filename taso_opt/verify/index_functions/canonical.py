@@ -56,7 +56,7 @@ def _canonical_products(one: Product) -> Iterator[Product]:
         taken = taken_out(factor) if isinstance(factor, Greatest) else None
         if taken is not None:
             others = Product(one.coefficient, bound, (*factors[:place], *factors[place + 1 :]))
-            for product in multiplied(Element((others,)), _apart(taken, others)).products:
+            for product in multiplied(Element((others,)), apart(taken, others)).products:
                 yield from _canonical_products(product)
             return
     bound, factors = _without_counts(bound, factors)
@@ -67,7 +67,7 @@ def _canonical_products(one: Product) -> Iterator[Product]:
         yield Product(form.coefficient, *_labelled(kept, _without_amounts(list(form.factors))))
 
 
-def _apart(element: Element, others: Product) -> Element:
+def apart(element: Element, others: Product) -> Element:
     """The element with names for its bound indices that nothing in a product that it is multiplied with has.
 
     What is canonical calls them by their height alone, so that they may stand inside a factor of the other as well.

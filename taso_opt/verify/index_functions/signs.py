@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from taso_opt.spec.shared.piecewise import RELU
 from taso_opt.spec.shared.transcendental import SIGMOID
-from taso_opt.verify.index_functions.canonical import canonical
+from taso_opt.verify.index_functions.canonical import apart, canonical
 from taso_opt.verify.index_functions.elements import (
     ONE,
     ZERO,
@@ -48,11 +48,18 @@ def _turned(one: Product, used: dict[str, None]) -> Element:
     for factor in one.factors:
         if isinstance(factor, Image) and _is_whole(factor):
             used[NEVER_NEGATIVE] = None
-            total = multiplied(total, factor.argument)
+            total = multiplied(total, _apart_from(total, one, factor.argument))
         elif isinstance(factor, Image) and _can_turn(factor):
             used[FACTS[factor.function]] = None
             total = multiplied(total, _of_one_sign(factor))
     return total
+
+
+def _apart_from(total: Element, one: Product, argument: Element) -> Element:
+    """A sum that comes out of a function, with indices of its own beside all that it is multiplied with."""
+    bound = (*one.bound, *(index for part in total.products for index in part.bound))
+    factors = (*one.factors, *(factor for part in total.products for factor in part.factors))
+    return apart(argument, Product(one.coefficient, bound, factors))
 
 
 def _inside(factor: Factor, used: dict[str, None]) -> Factor:

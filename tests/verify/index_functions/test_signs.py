@@ -7,6 +7,8 @@ import pytest
 from taso_opt.core.dims import symbol
 from taso_opt.spec.shared.piecewise import RELU
 from taso_opt.spec.shared.transcendental import SIGMOID, TANH
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import Access, Element, Image, Product, Sign
 from taso_opt.verify.index_functions.signs import FACTS, NEVER_NEGATIVE, with_one_sign
@@ -63,6 +65,26 @@ def test_the_positive_part_of_a_sum_of_squares_is_all_of_it():
     wanted = Element(tuple(one(part.coefficient, *part.factors, other, bound=part.bound) for part in square))
     assert with_one_sign(Element((one(1, positive_part(*square), other),)), used) == canonical(wanted)
     assert list(used) == [NEVER_NEGATIVE]
+
+
+def test_a_sum_that_comes_out_keeps_its_indices_apart_from_those_of_other_factors():
+    square, gate = positive_part(one(1, X, X, bound=INSIDE)), Element((one(1, Y, bound=INSIDE),))
+    beside = Image(TANH.name, canonical(gate), monotone=True)
+    (found,) = with_one_sign(canonical(Element((one(1, square, beside),)))).products
+    assert beside in found.factors, "the sum within the other function is still a sum"
+    twice = with_one_sign(Element((one(1, square, positive_part(one(1, Y, Y, bound=INSIDE))),)))
+    ((_, one_size), (_, other_size)) = twice.products[0].bound
+    assert one_size == other_size == SIZE
+
+
+def test_a_false_equation_about_a_sum_beside_a_function_of_another_is_not_proved(op):
+    sides = "Mul(Relu(ReduceSum(Mul(x, x); axes=(-1,))), Tanh(ReduceSum(y; axes=(-1,)))) = "
+    sides += "ReduceSum(Mul(Mul(x, x), {}); axes=(-1,))"
+    types = "where x[m, k], y[m, k]"
+    times_k = "ReduceSum(Expand(Reshape(y; shape=(m, k, 1)); shape=(m, k, k)); axes=(-1,))"
+    assert prove_definition(op, parse_rule(f"{sides.format('Tanh(ReduceSum(y; axes=(-1,)))')} {types}", op)) is None
+    false = sides.format(f"Tanh(Reshape({times_k}; shape=(m, k)))")
+    assert prove_definition(op, parse_rule(f"{false} {types}", op)) is not None
 
 
 @pytest.mark.parametrize(
