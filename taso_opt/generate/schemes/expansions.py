@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from taso_opt.core.dims import Dim, symbol
+from taso_opt.core.dims import symbol
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var
 from taso_opt.core.types import parse_scheme
+from taso_opt.generate.schemes.layout import reshaped, transposed
 from taso_opt.generate.schemes.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
-from taso_opt.spec.shared.elementwise import SWAP
 
 EXPAND = "Expand"
 ELEMENTS = (
@@ -73,24 +73,16 @@ def _of_groups(builder: Builder) -> Iterator[Rule]:
     x = Var("x", parse_scheme(GROUPED))
     *rest, _, rows, inner = x.type.shape
     groups, members = symbol("g"), symbol("r")
-    for scheme, turn in (("*b g k l", lambda term: term), ("*b g l k", lambda term: _turned(builder, term))):
+    for scheme, turn in (("*b g k l", lambda term: term), ("*b g l k", lambda term: transposed(builder, term))):
         y = Var("y", parse_scheme(scheme))
         sizes = y.type.shape[-2:]
-        apart = _reshaped(builder, y, (*rest, groups, 1, *sizes))
+        apart = reshaped(builder, y, (*rest, groups, 1, *sizes))
         repeated = builder.apply(EXPAND, (apart,), {"shape": (*rest, groups, members, *sizes)})
-        source = _product(builder, x, turn(_reshaped(builder, repeated, (*rest, groups * members, *sizes))))
-        joined = _reshaped(builder, x, (*rest, groups, members * rows, inner))
+        source = _product(builder, x, turn(reshaped(builder, repeated, (*rest, groups * members, *sizes))))
+        joined = reshaped(builder, x, (*rest, groups, members * rows, inner))
         target = _product(builder, joined, turn(y))
-        yield Rule((source,), (_reshaped(builder, target, builder.type(source).shape),))
+        yield Rule((source,), (reshaped(builder, target, builder.type(source).shape),))
 
 
 def _product(builder: Builder, x: Term, y: Term) -> Term:
     return builder.apply("MatMul", (x, y), {})
-
-
-def _reshaped(builder: Builder, term: Term, shape: tuple[Dim, ...]) -> Term:
-    return builder.apply("Reshape", (term,), {"shape": shape})
-
-
-def _turned(builder: Builder, term: Term) -> Term:
-    return builder.apply("Transpose", (term,), {"perm": SWAP})

@@ -16,6 +16,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.cuts import REDUCTIONS
+from taso_opt.generate.schemes.layout import reshaped, transposed
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -71,9 +72,8 @@ def _turned(builder: Builder, name: str, x: Var) -> Term:
 
 def _numbered(builder: Builder, x: Var, shape: tuple[Dim, ...]) -> Rule:
     """Matrices that are transposed and then numbered in another way, or first numbered."""
-    first = builder.apply("Transpose", (builder.apply("Reshape", (x,), {"shape": shape}),), {"perm": SWAP})
-    turned = builder.apply("Transpose", (x,), {"perm": SWAP})
-    return Rule((builder.apply("Reshape", (turned,), {"shape": builder.type(first).shape}),), (first,))
+    first = transposed(builder, reshaped(builder, x, shape))
+    return Rule((reshaped(builder, transposed(builder, x), builder.type(first).shape),), (first,))
 
 
 def _along(builder: Builder, name: str, operand: Term, axis: int) -> Term:

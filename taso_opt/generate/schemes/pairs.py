@@ -16,6 +16,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var
 from taso_opt.core.types import parse_scheme
+from taso_opt.generate.schemes.layout import reshaped, transposed
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -55,16 +56,16 @@ def _of_columns(builder: Builder) -> Iterator[Rule]:
         x, y = (Var(name, parse_scheme(scheme)) for name, scheme in zip("xy", schemes, strict=True))
         source = _added(builder, _times(builder, x, y), axis)
         rows = _matrix(builder, x, -1)
-        rows = rows if axis in SWAP else _turned(builder, rows)
+        rows = rows if axis in SWAP else transposed(builder, rows)
         found = builder.apply("MatMul", (rows, y if alone is None else _matrix(builder, y, alone)), {})
-        yield Rule((source,), (builder.apply("Reshape", (found,), {"shape": builder.type(source).shape}),))
+        yield Rule((source,), (reshaped(builder, found, builder.type(source).shape),))
 
 
 def _inner(builder: Builder, x: Var, y: Var) -> Term:
     """The inner products of two kinds of rows by the product of their matrices."""
     others = _matrix(builder, y, -3) if y.type.rank > len(SWAP) else y
-    products = builder.apply("MatMul", (_matrix(builder, x, -2), _turned(builder, others)), {})
-    return builder.apply("Reshape", (products,), {"shape": (*builder.type(products).shape, 1)})
+    products = builder.apply("MatMul", (_matrix(builder, x, -2), transposed(builder, others)), {})
+    return reshaped(builder, products, (*builder.type(products).shape, 1))
 
 
 def _distances(builder: Builder, x: Var, y: Var) -> Term:
@@ -78,11 +79,7 @@ def _matrix(builder: Builder, x: Var, axis: int) -> Term:
     """A tensor without an axis of size one."""
     shape = list(x.type.shape)
     del shape[axis]
-    return builder.apply("Reshape", (x,), {"shape": tuple(shape)})
-
-
-def _turned(builder: Builder, matrix: Term) -> Term:
-    return builder.apply("Transpose", (matrix,), {"perm": SWAP})
+    return reshaped(builder, x, tuple(shape))
 
 
 def _power(builder: Builder, rows: Term) -> Term:

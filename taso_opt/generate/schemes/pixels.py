@@ -17,6 +17,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.schemes.cuts import mapped, parameters
+from taso_opt.generate.schemes.layout import reshaped, transposed
 from taso_opt.generate.schemes.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -49,8 +50,8 @@ def discover_pixels(library: SpecLibrary, seed: int, operators: frozenset[str]) 
 def _undone(builder: Builder) -> Iterator[Rule]:
     """Channels that come to be first and last again, and the other way round."""
     x = Var("x", parse_scheme("*b c h w"))
-    yield Rule((_turned(builder, _turned(builder, x, TO_BACK), TO_FRONT),), (x,))
-    yield Rule((_turned(builder, _turned(builder, x, TO_FRONT), TO_BACK),), (x,))
+    yield Rule((transposed(builder, transposed(builder, x, TO_BACK), TO_FRONT),), (x,))
+    yield Rule((transposed(builder, transposed(builder, x, TO_FRONT), TO_BACK),), (x,))
 
 
 def _products(builder: Builder) -> Iterator[Rule]:
@@ -66,20 +67,20 @@ def _products(builder: Builder) -> Iterator[Rule]:
 def _of_rows(builder: Builder, rows: Var, weights: Var, *bias: Var) -> Term:
     """The rows as pixels of images of one row, convolved, and as rows again."""
     *images, number, channels = rows.type.shape
-    image = _reshaped(builder, _turned(builder, rows, SWAP), (*(images or [1]), channels, 1, number))
+    image = reshaped(builder, transposed(builder, rows, SWAP), (*(images or [1]), channels, 1, number))
     found = _convolved(builder, image, weights, *bias)
-    return _turned(builder, _reshaped(builder, found, (*images, weights.type.shape[-1], number)), SWAP)
+    return transposed(builder, reshaped(builder, found, (*images, weights.type.shape[-1], number)), SWAP)
 
 
 def _of_images(builder: Builder, images: Var, weights: Var, *bias: Var) -> Term:
     """The images with channels first, convolved, and with channels last again."""
-    found = _convolved(builder, _turned(builder, images, TO_FRONT), weights, *bias)
-    return _turned(builder, found, TO_BACK)
+    found = _convolved(builder, transposed(builder, images, TO_FRONT), weights, *bias)
+    return transposed(builder, found, TO_BACK)
 
 
 def _convolved(builder: Builder, image: Term, weights: Var, *bias: Var) -> Term:
     channels, outputs = weights.type.shape
-    kernel = _reshaped(builder, _turned(builder, weights, SWAP), (outputs, channels, 1, 1))
+    kernel = reshaped(builder, transposed(builder, weights, SWAP), (outputs, channels, 1, 1))
     return builder.apply("Conv", (image, kernel, *bias), PIXEL)
 
 
@@ -112,18 +113,10 @@ def _forms(operator: Operator, scheme: str) -> Iterator[tuple[str, ...]]:
     yield from ((scheme, *numbers) for numbers in FORMS.get(operator.name, ()))
 
 
-def _reshaped(builder: Builder, term: Term, shape: tuple[Attribute, ...]) -> Term:
-    return builder.apply("Reshape", (term,), {"shape": shape})
-
-
-def _turned(builder: Builder, term: Term, perm: tuple[int, ...]) -> Term:
-    return builder.apply("Transpose", (term,), {"perm": perm})
-
-
 MOVEMENTS: tuple[tuple[str, Callable[[Builder, Term], Term]], ...] = (
-    ("*b c h w", lambda builder, term: _turned(builder, term, TO_BACK)),
-    ("*b m k", lambda builder, term: _turned(builder, term, SWAP)),
-    ("*b", lambda builder, term: _reshaped(builder, term, (symbol("*s"),))),
+    ("*b c h w", lambda builder, term: transposed(builder, term, TO_BACK)),
+    ("*b m k", lambda builder, term: transposed(builder, term, SWAP)),
+    ("*b", lambda builder, term: reshaped(builder, term, (symbol("*s"),))),
 )
 """How images and rows are moved."""
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from taso_opt.core.dims import Dim, product, symbol
+from taso_opt.core.dims import product, symbol
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.schemes.cuts import Cut, G, mapped, parameters
+from taso_opt.generate.schemes.layout import reshaped, transposed
 from taso_opt.generate.schemes.passing import confirmed, passed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -89,9 +90,9 @@ def _over_columns(builder: Builder, name: str, of_columns: Mapping[str, Attribut
     deep = {key: _with_axis(key, value, 2) for key, value in of_columns.items()}
     batch, channels, frames, *pixels = x.type.shape
     plain = builder.apply(name, (x, *weights), deep)
-    columns = _reshaped(builder, x, (batch, channels, frames, product(tuple(pixels))))
+    columns = reshaped(builder, x, (batch, channels, frames, product(tuple(pixels))))
     found = builder.apply(name, (columns, *_flat(builder, weights, 4)), of_columns)
-    return Rule((plain,), (_reshaped(builder, found, builder.type(plain).shape),))
+    return Rule((plain,), (reshaped(builder, found, builder.type(plain).shape),))
 
 
 def _neighbours(builder: Builder) -> Iterator[Rule]:
@@ -131,8 +132,8 @@ def _over_joined(
     kernel, *bias = weights
     outputs, channels, _, *window = kernel.type.shape
     joined = builder.apply("Concat", parts, {"axis": CHANNELS + 1})
-    turned = builder.apply("Transpose", (kernel,), {"perm": FRAMES_FIRST})
-    flat = _reshaped(builder, turned, (outputs, DEPTH * channels, *window))
+    turned = transposed(builder, kernel, FRAMES_FIRST)
+    flat = reshaped(builder, turned, (outputs, DEPTH * channels, *window))
     return builder.apply("Conv", (joined, flat, *bias), values)
 
 
@@ -141,7 +142,7 @@ def _summed(builder: Builder, parts: Sequence[Term], weights: tuple[Var, ...], v
     kernel, *bias = weights
     outputs, channels, _, *window = kernel.type.shape
     cut = _in_turn(builder, kernel, CHANNELS + 1)
-    flat = [_reshaped(builder, one, (outputs, channels, *window)) for one in cut]
+    flat = [reshaped(builder, one, (outputs, channels, *window)) for one in cut]
     first, *others = zip(parts, flat, strict=True)
     found = builder.apply("Conv", (*first, *bias), values)
     for other in others:
@@ -176,7 +177,7 @@ def _attribute_of_frames(name: str, value: Attribute) -> Attribute:
 
 def _frames(builder: Builder, volume: Term) -> Term:
     """All frames of a volume as images."""
-    return _without_batch(builder, builder.apply("Transpose", (volume,), {"perm": FRAMES_FIRST}))
+    return _without_batch(builder, transposed(builder, volume, FRAMES_FIRST))
 
 
 def _without_batch(builder: Builder, term: Term) -> Term:
@@ -185,7 +186,7 @@ def _without_batch(builder: Builder, term: Term) -> Term:
 
 def _volume(builder: Builder, images: Term) -> Term:
     """The volume of which these images are the frames."""
-    return builder.apply("Transpose", (builder.apply("Unsqueeze", (images,), {"axis": BATCH}),), {"perm": FRAMES_FIRST})
+    return transposed(builder, builder.apply("Unsqueeze", (images,), {"axis": BATCH}), FRAMES_FIRST)
 
 
 def _flat(builder: Builder, weights: tuple[Var, ...], axis: int) -> tuple[Term, ...]:
@@ -194,7 +195,7 @@ def _flat(builder: Builder, weights: tuple[Var, ...], axis: int) -> tuple[Term, 
         return ()
     kernel, *bias = weights
     shape = kernel.type.shape
-    return _reshaped(builder, kernel, (*shape[:axis], *shape[axis + 1 :])), *bias
+    return reshaped(builder, kernel, (*shape[:axis], *shape[axis + 1 :])), *bias
 
 
 def _by_one(values: Mapping[str, Attribute]) -> dict[str, Attribute]:
@@ -218,7 +219,3 @@ def _with_axis(name: str, value: Attribute, at: int) -> Attribute:
         begins, ends = value[:2], value[2:]
         return (*begins[:at], 0, *begins[at:], *ends[:at], 0, *ends[at:])
     return (*value[:at], 1, *value[at:])
-
-
-def _reshaped(builder: Builder, term: Term, shape: tuple[Dim, ...]) -> Term:
-    return builder.apply("Reshape", (term,), {"shape": shape})
