@@ -18,6 +18,7 @@ from taso_opt.core.literal import literal
 from taso_opt.core.term import Apply, Term
 from taso_opt.rewrite.finding.step import Step, StepSequence
 from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.sequences.reaching import NoRuleError, steps_at
 
 COLUMNS, ROWS = -1, -2
 SWAP = (COLUMNS, ROWS)
@@ -155,7 +156,7 @@ def _sequence(end: Term, along: Along, axes: Mapping[Term, Axes], rewriter: Rewr
         return None
     try:
         return _Condensed(along, rewriter).sequence(members)
-    except _NoRuleError:
+    except NoRuleError:
         return None
 
 
@@ -172,10 +173,6 @@ def _members(end: Term, along: Along, axes: Mapping[Term, Axes]) -> list[Term]:
         else:
             found[stack.pop()] = None
     return [term for term in found if term is not along.source]
-
-
-class _NoRuleError(Exception):
-    """No rule says what is asked for."""
 
 
 class _Condensed:
@@ -200,7 +197,7 @@ class _Condensed:
         """Some rows in one as a part of all rows in one."""
         step = next((step for step in self._steps_at(member) if self._data in step.image.children), None)
         if step is None:
-            raise _NoRuleError
+            raise NoRuleError
         self._steps.append(step)
         return step.image
 
@@ -225,16 +222,16 @@ class _Condensed:
         if self._is_said(term):
             return term
         if self._failed.get(term, 0) >= most:
-            raise _NoRuleError
+            raise NoRuleError
         for steps, image in sorted(self._ways_from(term), key=lambda way: not self._is_said(way[1])):
             taken = len(self._steps)
             self._steps += steps
             try:
                 return self._reduced(self._with_said_operand(image, most - 1), most - 1)
-            except _NoRuleError:
+            except NoRuleError:
                 del self._steps[taken:]
         self._failed[term] = most
-        raise _NoRuleError
+        raise NoRuleError
 
     def _without_detours(self, term: Term) -> Term:
         """A term without what its operands do and undo, as where they are transposed twice."""
@@ -248,7 +245,7 @@ class _Condensed:
         ways = [([step], step.image) for step in self._steps_at(term)]
         try:
             return [*self._turned(term), *ways]
-        except _NoRuleError:
+        except NoRuleError:
             return ways
 
     def _turned(self, term: Term) -> list[tuple[list[Step], Term]]:
@@ -270,21 +267,19 @@ class _Condensed:
             return []
         step = next((step for step in self._steps_at(term) if step.image is other), None)
         if step is None:
-            raise _NoRuleError
+            raise NoRuleError
         return [step]
 
     def _steps_at(self, term: Term) -> list[Step]:
-        rewriter = self._rewriter
-        undone = rewriter.undone(term)
-        sums = dict(rewriter.sums([*term.children, term]).values())
-        longer = (step for whole in sums.items() for step in rewriter.sum_rewrites(*whole))
-        return [*([] if undone is None else [undone]), *rewriter.rewrites(term), *longer]
+        sums = dict(self._rewriter.sums([*term.children, term]).values())
+        longer = (step for whole in sums.items() for step in self._rewriter.sum_rewrites(*whole))
+        return [*steps_at(term, self._rewriter), *longer]
 
     def _with_said_operand(self, term: Term, most: int) -> Term:
         """A transpose of a product, or constants with one; other terms are no way to one."""
         operand = self._operand(term, ("Transpose", "Add", "MatMul", "Mul"))
         if operand is None:
-            raise _NoRuleError
+            raise NoRuleError
         return term if self._is_said(term) else self._rewriter.with_child(term, operand, self._reduced(operand, most))
 
     def _operand(self, term: Term, operators: Sequence[str]) -> Term | None:

@@ -17,6 +17,7 @@ from taso_opt.rewrite.finding.merges import Place
 from taso_opt.rewrite.finding.step import Replacements, Step, StepSequence, changes_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.linear import Region, linear_regions
+from taso_opt.search.sequences.reaching import NoRuleError, steps_at
 from taso_opt.search.sequences.shortening import shortened
 from taso_opt.spec.shared.shapes import is_star
 
@@ -82,10 +83,6 @@ def _rows(shape: tuple[Dim, ...]) -> list[tuple[Dim, ...]]:
     return list(dict.fromkeys(found))
 
 
-class _NoRuleError(Exception):
-    """No rule says what is asked for."""
-
-
 class _Unrolled:
     """One region, whose terms are said one by one as products of constants with the join of all sources."""
 
@@ -108,7 +105,7 @@ class _Unrolled:
             for member in self._region.members:
                 self._products[self._row(member)] = self._combined(member)
             return tuple(self._steps), self._replacements(used)
-        except _NoRuleError:
+        except NoRuleError:
             return None
 
     def _picked(self, at: int) -> Term:
@@ -145,7 +142,7 @@ class _Unrolled:
             merges = self._rewriter.merges(postorder(list(products)), list(products))
             merge = next((step for step in merges if step.mapping.keys() == rows.keys()), None)
             if merge is None:
-                raise _NoRuleError
+                raise NoRuleError
             self._steps.append(merge)
             rows = merge.mapping
         return tuple((term, self._as_it_was(rows[self._products[self._row(term)]], term)) for term in used)
@@ -166,14 +163,14 @@ class _Unrolled:
                 if goal(one):
                     self._steps += reached[one]
                     return one
-            following = [(one, step) for one in frontier for step in self._steps_at(one)]
+            following = [(one, step) for one in frontier for step in steps_at(one, self._rewriter)]
             frontier = []
             for one, step in following:
                 new = step.image
                 if new not in reached:
                     reached[new] = (*reached[one], step)
                     frontier.append(new)
-        raise _NoRuleError
+        raise NoRuleError
 
     def _place(self, source: Term) -> tuple[Place, int]:
         """Sorts sources as merges do; what is a part of a tensor stands beside its other parts, in their order."""
@@ -187,10 +184,6 @@ class _Unrolled:
             case (int(before), *_):
                 return self._rewriter.place(part.children[0]), before
         return self._rewriter.place(source), 0
-
-    def _steps_at(self, term: Term) -> tuple[Step, ...]:
-        undone = self._rewriter.undone(term)
-        return (*(() if undone is None else (undone,)), *self._rewriter.rewrites(term))
 
     def _row(self, term: Term) -> Term:
         return term if self._shape == self._row_shape else self._reshaped(term, self._row_shape)
