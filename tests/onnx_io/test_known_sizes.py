@@ -122,6 +122,7 @@ def test_sizes_that_are_outputs_are_still_given(tmp_path):
         ("y = ConstantOfShape(a)", ([2],), [0.0, 0.0]),
         ("y = Transpose <perm = [1, 0]> (a)", ([[1, 2], [3, 4]],), [[1, 3], [2, 4]]),
         ("y = Div(a)", ([7],), None),  # not valid either
+        ("y = Concat <axis = 0> (a, b)", ([4, 5], []), [4, 5]),
         ("y = Mod(a, b)", ([7, 8], [4]), [3, 0]),
         ("y = Mod(a, b)", ([-7], [4]), None),
         ("y = Mod(a, b)", ([7], [0]), None),
@@ -252,3 +253,20 @@ def test_functions_of_the_model_with_the_name_of_an_operator_are_not_evaluated(h
     model.functions.append(function)
     path.write_bytes(model.SerializeToString())
     assert operators(read_model(path, load_specs())).count("Opaque") == 3
+
+
+UNFLATTENED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[4,1,6] x) => (float[a,b,c,d] y) {
+  parts = Constant <value_ints = [3, 2]> ()  two = Constant <value_ints = [2]> ()  three = Constant <value_ints = [3]> ()
+  zero = Constant <value_ints = [0]> ()  one = Constant <value_ints = [1]> ()
+  end = Constant <value_ints = [9223372036854775807]> ()
+  axis = Mod(two, three)  next = Add(axis, one)  turned = Relu(x)  shape = Shape(turned)
+  before = Slice(shape, zero, axis)  behind = Slice(shape, next, end)
+  sizes = Concat <axis = 0> (before, parts, behind)  y = Reshape(turned, sizes) }"""
+
+
+def test_the_last_axis_is_taken_apart_where_no_size_is_behind_it(tmp_path):
+    """As the attention of PyTorch does, which cuts queries, keys and values out of one product."""
+    read = read_model(saved(UNFLATTENED, tmp_path / "model.onnx"), load_specs())
+    assert operators(read) == ["Relu", "Reshape"]
+    assert read.builder.type(read.graph.outputs[0]).shape == (4, 1, 3, 2)

@@ -127,7 +127,7 @@ def evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
 
 
 def _is_followed(value: Array) -> bool:
-    if not 0 < value.size <= MOST_ELEMENTS:
+    if value.size > MOST_ELEMENTS:
         return False
     if value.dtype in (np.float32, np.float64):
         return bool(np.all(np.abs(value) <= LARGEST))
