@@ -16,7 +16,7 @@ from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.errors import TasoError, UsageError
 from taso_opt.onnx_io import Model, ModelInput, read_model, save_atomically, showing
 from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes, run_feeds
-from taso_opt.search.judging.feeds import sample_feeds
+from taso_opt.search.judging.feeds import input_spec, sample_feeds
 from taso_opt.search.judging.samples import Sample, read_samples
 from taso_opt.spec import load_specs
 
@@ -150,7 +150,7 @@ def _choices(bindings: Mapping[str, int], free: Sequence[str]) -> Iterator[dict[
 def _specs(model: Model, sizes: Mapping[str, int]) -> tuple[InputSpec, ...]:
     types = {variable.name: variable.type.bind(sizes) for variable in model.graph.inputs}
     shapes = {name: tuple(dim for dim in kind.shape if isinstance(dim, int)) for name, kind in types.items()}
-    return tuple(InputSpec(entry.name, entry.dtype, shapes[entry.name]) for entry in model.inputs)
+    return tuple(input_spec(entry, shapes[entry.name]) for entry in model.inputs)
 
 
 def assumption(model: Model, dims: Mapping[str, object], samples: Sequence[Sample]) -> tuple[str, ...]:

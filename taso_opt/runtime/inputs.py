@@ -21,7 +21,8 @@ MOST_ELEMENTS = 1 << 28
 ENOUGH_DIFFERENT = 16_381
 """Of numbers where only time counts: a prime, so that hardly any two rows or channels of a tensor are the same."""
 
-LARGEST_INTEGER = 9  # small: integers are most often indices, lengths or token numbers
+FEW_INTEGERS = 10
+"""As many whole numbers, from 0 on, are drawn where nothing says how many: most often they are lengths or choices."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,14 @@ class InputSpec:
     """Name, NumPy type name ('float32', 'bool', 'object' for strings) and shape of a model's input or output.
 
     A dim is an int, a symbol's name, or None where nothing is known. A value that is no tensor, or of a type that
-    NumPy lacks, keeps the runtime's own spelling as its dtype ('seq(tensor(float))').
+    NumPy lacks, keeps the runtime's own spelling as its dtype ('seq(tensor(float))'). Whole numbers that name places
+    lie `below` the number of places.
     """
 
     name: str
     dtype: str
     shape: tuple[Dim, ...]
+    below: int = FEW_INTEGERS
 
 
 def add_array(digest: Any, array: Array) -> None:
@@ -53,12 +56,12 @@ def with_sizes(specs: Iterable[InputSpec]) -> tuple[InputSpec, ...]:
 
 
 def random_inputs(specs: Iterable[InputSpec], seed: int, different: int = MOST_ELEMENTS) -> dict[str, Array]:
-    """One array for each spec: floats normal(0, 1), integers 0 to 9, fair booleans, strings 's0' to 's9'.
+    """One array for each spec: floats normal(0, 1), fair booleans, strings 's0' to 's9', whole numbers below a bound.
 
-    An array depends on its name, type, shape and the seed alone, not on the other inputs. Floats of which only so many
-    are `different` come from one list, each array from a place of its own and over again from its beginning, which
-    takes a fraction of the time. Shapes must be concrete
-    (see with_sizes); raises UnsupportedError for a type that NumPy cannot hold, for a dim that is not bound and for
+    An array depends on its name, type, shape, bound and the seed alone, not on the other inputs. Floats of which only
+    so many are `different` come from one list, each array from a place of its own and over again from its beginning,
+    which takes a fraction of the time. Shapes must be concrete (see with_sizes); raises UnsupportedError for a type
+    that NumPy cannot hold, for a dim that is not bound and for
     more than MOST_ELEMENTS numbers in all.
     """
     specs = list(specs)
@@ -78,10 +81,10 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
     if dtype.kind == "f":
         return generator.standard_normal(shape).astype(dtype, copy=False)
     if dtype.kind in "iu":
-        return np.asarray(generator.integers(0, LARGEST_INTEGER + 1, shape), dtype)
+        return np.asarray(generator.integers(0, spec.below, shape), dtype)
     if dtype.kind == "b":
         return np.asarray(generator.integers(0, 2, shape), dtype)
-    numbers = np.asarray(generator.integers(0, LARGEST_INTEGER + 1, shape))
+    numbers = np.asarray(generator.integers(0, FEW_INTEGERS, shape))
     strings = np.empty(shape, object)
     strings[...] = np.char.add("s", numbers.astype(str))
     return strings

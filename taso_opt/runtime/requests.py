@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from taso_opt.errors import TasoError
-from taso_opt.runtime.inputs import Array, InputSpec
+from taso_opt.runtime.inputs import FEW_INTEGERS, Array, InputSpec
 from taso_opt.runtime.settings import ONE_CPU_THREAD, ONNXRUNTIME, RunSettings
 
 Model = bytes | str | Path
@@ -82,7 +82,7 @@ class MeasureItem:
 
     `part` says what of the model is timed (see parts), as so many independent `copies` in one run. The weights of a
     hollow model (see onnx_io.standalone), of `weight_bytes` bytes in all copies, are made in the child; what goes in
-    and comes out takes `value_bytes`.
+    and comes out takes `value_bytes`. Random whole numbers lie `below` a bound.
     """
 
     key: str
@@ -92,6 +92,7 @@ class MeasureItem:
     copies: int = 1
     weight_bytes: int = 0
     value_bytes: int = 0
+    below: int = FEW_INTEGERS
 
 
 @dataclass(frozen=True)

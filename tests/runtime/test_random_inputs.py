@@ -93,3 +93,9 @@ def test_numbers_of_which_few_are_different_start_at_another_place_in_every_arra
     np.testing.assert_array_equal(few["a"].ravel()[:83], few["a"].ravel()[67:])
     np.testing.assert_array_equal(random_inputs(specs[:1], 0, 67)["a"], few["a"])
     assert not np.array_equal(random_inputs(specs[:1], 1, 67)["a"], few["a"])
+
+
+def test_whole_numbers_lie_below_a_bound():
+    few, many = InputSpec("a", "int64", (1000,)), InputSpec("a", "int64", (1000,), below=50)
+    assert set(random_inputs([few], 0)["a"]) == set(range(10))
+    assert set(random_inputs([many], 0)["a"]) == set(range(50))

@@ -15,6 +15,8 @@ from taso_opt.cost.kernels.reuse import Read
 from taso_opt.cost.kernels.units import Unit, UnitFinder, operands
 from taso_opt.spec.builder import Builder
 
+LOOKUP = "Gather"
+
 UNKNOWN_ITEM_BYTES = 4
 
 COMPUTE_BOUND = 32
@@ -26,14 +28,23 @@ BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
 
 
 def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
-    """The weights that a unit waits for: none where it is the arithmetic, or other operands, that takes the time."""
+    """The weights that a unit waits for: none where it is the arithmetic, or other operands, that takes the time.
+
+    Of tables only a few rows are read.
+    """
     outside = operands(unit)
     kernel = frozenset(member.operator for member in unit.members if isinstance(member, Apply))
-    weights = [operand for operand in outside if finder.is_constant(operand)]
+    tables = {lookup.args[0] for lookup in lookups(unit)}
+    weights = [operand for operand in outside if finder.is_constant(operand) and operand not in tables]
     reads = [Read((one, kernel), type_bytes(builder.type(one))) for one in weights]
     rest = sum(type_bytes(builder.type(operand)) for operand in outside if not finder.is_constant(operand))
     size = sum(read.size for read in reads)
     return [] if size < rest or is_compute_bound(unit, builder, size) else reads
+
+
+def lookups(unit: Unit) -> list[Apply]:
+    """The members of a unit that look up rows, or what lies along another axis."""
+    return [member for member in unit.members if isinstance(member, Apply) and member.operator == LOOKUP]
 
 
 def is_compute_bound(unit: Unit, builder: Builder, size: int) -> bool:

@@ -16,13 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from taso_opt.core.literal import literal
-from taso_opt.core.term import Apply, Const, Term, Var
+from taso_opt.core.term import Apply, Const, Var
 from taso_opt.core.types import TensorType
 from taso_opt.cost.device import this_device
 from taso_opt.cost.kernels.layout import form_key, is_conversion
 from taso_opt.cost.kernels.regions import has_seed
-from taso_opt.cost.kernels.units import SHAPED, Unit, UnitFinder, operands
+from taso_opt.cost.kernels.units import SHAPED, Unit, UnitFinder
 from taso_opt.cost.kernels.work import (
     BYTES_A_SECOND,
     MULTIPLICATIONS_A_SECOND,
@@ -40,14 +39,13 @@ from taso_opt.cost.measuring.drift import PLAN as CANARY_PLAN
 from taso_opt.cost.measuring.overhead import (
     MOST_COPIES,
     Overhead,
-    framed_input,
-    framed_outputs,
     is_framed,
     most_copies,
     overhead,
 )
 from taso_opt.cost.measuring.steady import measure_steadily
 from taso_opt.cost.measuring.surroundings import NOWHERE, Surroundings
+from taso_opt.cost.measuring.unit_model import is_elementwise, places_in, unit_model
 from taso_opt.cost.table import CostEntry
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io import (
@@ -56,7 +54,6 @@ from taso_opt.onnx_io import (
     Model,
     OwnSpelling,
     conversion_model,
-    standalone_model,
 )
 from taso_opt.runtime import (
     CORE,
@@ -73,6 +70,7 @@ from taso_opt.runtime import (
     Timing,
     measure_many,
 )
+from taso_opt.runtime.inputs import FEW_INTEGERS
 from taso_opt.spec.builder import Builder
 
 log = logging.getLogger(__name__)
@@ -98,7 +96,6 @@ READ_SIDE = 512
 READ_BYTES = 4 * READ_SIDE**2
 READ_DISTANCES = tuple(READ_BYTES * count for count in (1, 2, 4, 8, 16, 24, 32))
 
-IR_VERSION = 8
 PLAN = MeasurePlan(rounds=5, sample_s=1e-3, model_s=0.03, agreement=0.05)
 SETTLING_PLAN = MeasurePlan(rounds=5, sample_s=8e-3, model_s=0.06, agreement=0.05)
 """For units that wait for weights: it takes several runs until all copies lie in the farther caches again, from which
@@ -110,8 +107,9 @@ class _Prepared:
     """A unit ready to be timed; without a model it cannot be.
 
     Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights, all
-    of which have `weight_bytes` together; what goes in and comes out has `value_bytes`. Where the runtime has no such
-    `part`, or the unit no model, the cost is the one given as `otherwise`.
+    of which have `weight_bytes` together; what goes in and comes out has `value_bytes`, and
+    whole numbers in it lie `below` a bound. Where the runtime has no such `part`, or the unit no model, the cost is the
+    one given as `otherwise`.
     """
 
     key: str
@@ -122,6 +120,7 @@ class _Prepared:
     weight_bytes: int = 0
     value_bytes: int = 0
     waits: bool = False
+    below: int = FEW_INTEGERS
     otherwise: float = math.inf
 
     def item(self, model: bytes) -> MeasureItem:
@@ -133,6 +132,7 @@ class _Prepared:
             copies=self.copies,
             weight_bytes=self.weight_bytes,
             value_bytes=self.value_bytes,
+            below=self.below,
         )
 
 
@@ -221,7 +221,7 @@ class Measurer:
         prepared = []
         for distance in READ_DISTANCES:
             copies = distance // READ_BYTES
-            model = _model(unit, builder, finder, opset, is_framed(self._run))
+            model = unit_model(unit, builder, finder, opset, is_framed(self._run))
             one = _Prepared(read_key(distance), model, copies, weight_bytes=distance, waits=True)
             prepared.append(one)
         entries = self._entries(prepared, self._timed(prepared, builder))
@@ -275,7 +275,7 @@ class Measurer:
             log.info("not measured, too large: %s", unit.key)
             return _Prepared(unit.key)
         try:
-            model = _model(unit, builder, finder, opset, is_framed(self._run))
+            model = unit_model(unit, builder, finder, opset, is_framed(self._run))
         except SpecError as error:
             log.info("not measured: %s: %s", unit.key, error)
             return _Prepared(unit.key)
@@ -284,7 +284,9 @@ class Measurer:
         part = FUSED if self._shows_parts and has_seed(unit.members) and not unit.is_given else WHOLE
         waits = weights > NEAREST_CACHE
         values = kernel_bytes(unit, builder) - constants
-        return _Prepared(unit.key, model, copies, ports, part, copies * constants, copies * values, waits)
+        return _Prepared(
+            unit.key, model, copies, ports, part, copies * constants, copies * values, waits, places_in(unit, builder)
+        )
 
     @property
     def _shows_parts(self) -> bool:
@@ -324,7 +326,7 @@ class Measurer:
             enough = max(enough, self.surroundings.copies(weights))
         elif is_compute_bound(unit, builder, kernel_bytes(unit, builder)):
             enough = max(enough, min(PLACES, int(PLACES_S * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder))))
-        elif not _is_elementwise(unit, builder):
+        elif not is_elementwise(unit, builder):
             enough = max(enough, ceil(self.surroundings.buffers / kernel_bytes(unit, builder)))
         return min(enough, most_copies(self._run, _ports(unit, builder)))
 
@@ -337,10 +339,6 @@ def read_key(distance: int) -> str:
 def spelling_keys(node: OwnSpelling) -> tuple[str, str]:
     """The keys under which the costs of a node are kept: as the file spells it, and as what it is read as."""
     return f"{node.key} in a file", f"{node.key} by rules"
-
-
-def _is_elementwise(unit: Unit, builder: Builder) -> bool:
-    return all(_is_light(member, builder) for member in unit.members if isinstance(member, Apply))
 
 
 def _in_a_row(unit: Unit, builder: Builder) -> int:
@@ -358,41 +356,3 @@ def _in_a_row(unit: Unit, builder: Builder) -> int:
 
 def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:
     return len(unit.inputs), sum(len(builder.types(root)) for root in unit.roots)
-
-
-def _model(unit: Unit, builder: Builder, finder: UnitFinder, opset: int, framed: bool) -> bytes:
-    leaves: dict[Term, Term] = {}
-    channels = _of_channels(unit, builder)
-    for place, operand in enumerate(operands(unit)):
-        leaf = Const if finder.is_constant(operand) else Var
-        fresh = leaf(f"operand{place}", builder.type(operand))
-        number = None if operand in channels else finder.number(operand)
-        leaves[operand] = fresh if number is None else literal(number, fresh.type.dtype)
-    inputs = [leaves[operand] for operand in unit.inputs]
-    if framed:
-        leaves |= {operand: framed_input(builder, leaves[operand]) for operand in unit.inputs}
-    outputs = [_copied(root, unit.members, leaves) for root in unit.roots]
-    if framed:
-        outputs = [one for output in outputs for one in framed_outputs(builder, output)]
-    return standalone_model(builder, outputs, inputs, opset=opset, ir_version=IR_VERSION, hollow=True)
-
-
-def _of_channels(unit: Unit, builder: Builder) -> set[Term]:
-    """The operands with an axis that some operator needs, as the bias of a convolution to a single channel."""
-    others = (one for one in unit.members if isinstance(one, Apply) and not _is_light(one, builder))
-    return {operand for one in others for operand in one.args if builder.type(operand).rank}
-
-
-def _is_light(term: Apply, builder: Builder) -> bool:
-    operator = builder.operator(term)
-    return operator is not None and operator.elementwise
-
-
-def _copied(term: Term, members: frozenset[Term], leaves: dict[Term, Term]) -> Term:
-    """The members of a unit over other operands, each copied once; a unit is at most some dozens of operators deep."""
-    if term not in leaves:
-        assert isinstance(term, Apply) and term in members, f"a unit consists of applications, found {term!r}"
-        leaves[term] = Apply(
-            term.operator, tuple(_copied(operand, members, leaves) for operand in term.args), term.attributes
-        )
-    return leaves[term]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from taso_opt.onnx_io.elements import type_text
 from taso_opt.onnx_io.files.load import load_model
 from taso_opt.onnx_io.files.weights import collect_weights
 from taso_opt.onnx_io.reading.model import Model, ModelInput
+from taso_opt.onnx_io.reading.places import places_named
 from taso_opt.onnx_io.reading.terms import TermGraph, read_terms
 from taso_opt.onnx_io.sizes.bindings import complete, input_bindings, learn
 from taso_opt.onnx_io.sizes.computed import numeric_types
@@ -62,7 +63,7 @@ def read_model(
             break
         opaque |= failing
     # 3. The side tables.
-    inputs = tuple(_model_input(proto.graph, name, types, numbers) for name in required)
+    inputs = tuple(_model_inputs(proto.graph, required, types, numbers))
     outputs = tuple(read.values[value.name] for value in proto.graph.output)
     graph = Graph(_graph_inputs(read), outputs)
     tables = read.origin, read.uses, read.order, inputs, numbers, read.weights, guessed
@@ -131,6 +132,14 @@ def _is_numeric(term: Term, bound: Builder) -> bool:
         return all(kind.is_static for kind in bound.types(term))
     except TasoError:
         return False
+
+
+def _model_inputs(
+    graph: GraphProto, names: Iterable[str], types: Mapping[str, TensorType], numbers: Mapping[str, int]
+) -> Iterator[ModelInput]:
+    below = places_named(graph, types)
+    for name in names:
+        yield replace(_model_input(graph, name, types, numbers), below=below.get(name))
 
 
 def _model_input(

@@ -77,7 +77,9 @@ def _entered(item: MeasureItem, request: MeasureMany, path: Path) -> _Entrant | 
         part = part_of(item, request.optimization, settings, path)
         if part is None:
             return Absent()
-        (run,) = bound_runs(part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT, part.weights)
+        (run,) = bound_runs(
+            part.model, [item.inputs], settings, part.optimization, ENOUGH_DIFFERENT, part.weights, item.below
+        )
         with refusals("run", item.model, settings.runtime):
             run()
             run_s = calibrate(run, clock_of(settings))

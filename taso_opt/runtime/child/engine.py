@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import cycle
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ import numpy as np
 
 from taso_opt.core.printable import cut_short
 from taso_opt.errors import RuntimeFailure, TasoError
-from taso_opt.runtime.inputs import MOST_ELEMENTS, Array, random_inputs, with_sizes
+from taso_opt.runtime.inputs import FEW_INTEGERS, MOST_ELEMENTS, Array, random_inputs, with_sizes
 from taso_opt.runtime.requests import Model, name_of
 from taso_opt.runtime.results import ModelDescription
 from taso_opt.runtime.settings import OPENVINO, TITLES, RunSettings
@@ -82,27 +83,33 @@ def bound_runs(
     optimization: str,
     different: int = MOST_ELEMENTS,
     weights: Weights = NO_WEIGHTS,
+    below: int = FEW_INTEGERS,
 ) -> list[Run]:
     """A call for each feed that runs the model on it, with weights beside it.
 
-    In place of None stand seeded random inputs of so many `different` numbers, free dims set to 1. Raises as
-    `create_session` does.
+    In place of None stand seeded random inputs of so many `different` numbers, whole ones `below` a bound, free dims
+    set to 1. Raises as `create_session` does.
     """
     runtime = engine(settings)
     session = runtime.create_session(model, settings, optimization, weights)
     description = runtime.describe_session(session)
-    inputs = [inputs_for(description, feed, settings, different) for feed in feeds]
+    inputs = [inputs_for(description, feed, settings, different, below) for feed in feeds]
     with refusals("run", model, settings.runtime):
         return runtime.bound_runs(session, inputs, settings)
 
 
 def inputs_for(
-    description: ModelDescription, inputs: Mapping[str, Array] | None, settings: RunSettings, different: int
+    description: ModelDescription,
+    inputs: Mapping[str, Array] | None,
+    settings: RunSettings,
+    different: int,
+    below: int = FEW_INTEGERS,
 ) -> dict[str, Array]:
     """The given inputs, or seeded random ones for those that a model has, with every free dim set to 1."""
     if inputs is not None:
         return {name: np.asarray(value) for name, value in inputs.items()}
-    return random_inputs(with_sizes(description.inputs), settings.seed, different)
+    specs = [replace(spec, below=below) for spec in with_sizes(description.inputs)]
+    return random_inputs(specs, settings.seed, different)
 
 
 @contextmanager

@@ -104,11 +104,17 @@ def nudged(feed: Mapping[str, Array], seed: int, share: float = NUDGE) -> dict[s
 
 def _drawn(inputs: Sequence[ModelInput], sample: Sample, seed: int, kind: str) -> Mapping[str, Array]:
     specs = [
-        InputSpec(entry.name, entry.dtype, entry.shape if entry.bound is None else entry.bound)
+        input_spec(entry, entry.shape if entry.bound is None else entry.bound)
         for entry in inputs
         if entry.name not in sample
     ]
     return {**{name: _of_kind(kind, array) for name, array in random_inputs(specs, seed).items()}, **sample}
+
+
+def input_spec(entry: ModelInput, shape: tuple[int | str | None, ...]) -> InputSpec:
+    """What is drawn at random for an input, in some shape."""
+    below = {} if entry.below is None else {"below": entry.below}
+    return InputSpec(entry.name, entry.dtype, shape, **below)
 
 
 def _of_kind(kind: str, array: Array) -> Array:
