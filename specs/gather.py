@@ -1,20 +1,43 @@
-"""ONNX Gather at known neighbouring places is read as a Slice, reshaped where the place is a single number."""
+"""What lies along an axis at each of some places; the axis counts from the end, and places may have any shape.
 
-from taso_opt.core.types import FLOATS
-from taso_opt.spec import Spelling
-from taso_opt.spec.shared.shapes import axis_from_end
+Known neighbouring places are read as a Slice, reshaped where the place is a single number. All that rules need to know
+of other places is that a number names one, so that they are variables of a type of their own.
+"""
+
+from taso_opt.core.types import FLOATS, TensorType
+from taso_opt.errors import TypeMismatch
+from taso_opt.spec import OnnxCall, Operator, Spelling
+from taso_opt.spec.shared.shapes import axis_from_end, is_star
+
+
+def infer(x, places, axis):
+    if not -x.rank <= axis < 0 or any(is_star(dim) for dim in x.shape[axis:]):
+        raise TypeMismatch(f"expected a tensor with axis {axis} for Gather, found {x}")
+    at = axis + x.rank
+    return TensorType(x.dtype, (*x.shape[:at], *places.shape, *x.shape[at + 1 :]))
+
+
+def evaluate(xp, x, places, axis):
+    return xp.gather(x, places, axis)
 
 
 def read(op, node):
-    kind, places = node.types[0], node.constants[1]
-    if kind is None or places is None or kind.dtype not in FLOATS or places.ndim > 1 or not places.size:
+    kind, places = node.types[0], node.types[1]
+    if kind is None or places is None or kind.dtype not in FLOATS:
         return None
     axis = axis_from_end(node.attribute("axis", 0), kind.rank)
+    known = node.constants[1]
+    part = None if known is None or known.ndim > 1 or not known.size else _part(op, node.inputs[0], kind, axis, known)
+    return op.Gather(*node.inputs, axis=axis) if part is None else part
+
+
+def _part(op, x, kind, axis, places):
+    """Neighbours in order as a slice; None for other places."""
     size = kind.shape[axis]
     sizes = _between(size, [int(place) for place in places.reshape(-1)])
     if sizes is None:
         return None
-    part = op.Slice(node.inputs[0], axis=axis, sizes=sizes) if sizes[1] != size else node.inputs[0]
+    part = op.Slice(x, axis=axis, sizes=sizes) if sizes[1] != size else x
     if places.ndim:
         return part
     at = axis + kind.rank
@@ -37,4 +60,16 @@ def _between(size, places):
     return None if any(isinstance(one, int) and one < 0 for one in (before, behind)) else (before, kept, behind)
 
 
-SPELLING = Spelling(("Gather",), read)
+def write(term, context):
+    return OnnxCall("Gather", term.args, {"axis": term.attribute("axis") + context.type_of(term.args[0]).rank})
+
+
+OPERATOR = Operator(
+    "Gather",
+    infer=infer,
+    evaluate=evaluate,
+    spelling=Spelling(("Gather",), read, write),
+    arity=2,
+    arithmetic=False,
+    defined=True,
+)

@@ -19,6 +19,9 @@ AXES_ARE_AN_INPUT = 18
 
 AXIS_OF_DFT_IS_AN_INPUT = 20
 
+MATRIX = 2
+"""The axes of a matrix."""
+
 REDUCTIONS = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")
 PLACES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
@@ -139,6 +142,26 @@ def draw_gather(sketch: Sketch, x: Value) -> None:
     places = [sketch.random.randrange(-x.shape[axis], x.shape[axis]) for _ in range(sketch.random.randint(1, 3))]
     indices = sketch.integers(*places) if len(places) > 1 else sketch.number(places[0], "int64")
     sketch.inferred("Gather", [x, indices], axis=axis)
+
+
+def draw_lookup(sketch: Sketch, x: Value) -> None:
+    """Rows of a matrix at places that are computed, in each of the ways that ONNX has of saying it."""
+    if x.dtype != "float32" or x.dynamic or len(x.shape) != MATRIX:
+        return
+    random, (rows, columns) = sketch.random, x.shape
+    known = [one for one in sketch.values if one.dtype == "int64" and not one.dynamic and len(one.shape) <= MATRIX]
+    numbers = random.choice([*known, sketch.weight("int64", (3,))])
+    places = sketch.node("Mod", [numbers, sketch.number(rows, "int64")], numbers)
+    name = random.choice(("Gather", "GatherND", "GatherElements"))
+    if name == "Gather":
+        sketch.inferred(name, [x, places])
+        return
+    alone = sketch.inferred("Unsqueeze", [places, sketch.integers(-1)])
+    if name == "GatherND":
+        sketch.inferred(name, [x, alone])
+    elif len(alone.shape) == MATRIX:
+        whole = sketch.inferred("Expand", [alone, sketch.integers(1, columns)])
+        sketch.inferred(name, [x, whole])
 
 
 def draw_pad(sketch: Sketch, x: Value) -> None:
@@ -350,6 +373,7 @@ def _free_axes(x: Value) -> list[int]:
 
 OPERATORS: Sequence[Draw] = (
     *[draw_function] * 2, draw_positive, draw_several, draw_choice, *[draw_reduction] * 2, *[draw_slice] * 2,
-    draw_gather, draw_pad, *[draw_shape] * 2, *[draw_window] * 3, draw_global, *[draw_resize] * 2,
-    *[draw_normalization] * 2, draw_einsum, *[draw_fourier] * 2, *[draw_recurrence] * 2, draw_attention, draw_unknown,
+    draw_gather, *[draw_lookup] * 2, draw_pad, *[draw_shape] * 2, *[draw_window] * 3, draw_global, *[draw_resize] * 2,
+    *[draw_normalization] * 2, draw_einsum, *[draw_fourier] * 2, *[draw_recurrence] * 2, *[draw_attention] * 2,
+    draw_unknown,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from onnx import parser
 from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.term import Apply, Attribute, Term, Var, postorder, variables
-from taso_opt.core.types import REAL, TRUTH, TensorType
+from taso_opt.core.types import PLACES, REAL, TRUTH, TensorType
 from taso_opt.errors import TasoError, TypeMismatch
 from taso_opt.onnx_io import standalone_model
 from taso_opt.semantics.arrays import FloatArrays
@@ -41,6 +41,9 @@ CONSTANTS = {("Gelu", 2): (0.5**0.5,), ("Gelu", 3): ((2 / np.pi) ** 0.5, 0.04471
 TRUTHS = {"Where": (0,)}
 """Operands that are true or false."""
 
+LOOKED_UP = {"Gather": ((), ("p",), ("p", "q"))}
+"""Operators with places as a further operand, and shapes of these."""
+
 NUMBERS = {"Clamp": (1, 2), "LeakyRelu": (1,), "ScaledElu": (1,)}
 """Operands of scalar functions that are one number for all elements."""
 
@@ -61,6 +64,7 @@ TOLERANCE = 2e-4
 
 CHOSEN: Mapping[str, Sequence[Mapping[str, Attribute]]] = {
     "Celu": [{"alpha": (1, 2)}],
+    "Gather": [{"axis": axis} for axis in (-1, -2, -3)],
     "Interpolate": [{"method": method, "scales": (2, 3)} for method in range(len(METHODS))],
 }
 """Attributes that no law speaks of, and that no family enumerates."""
@@ -178,19 +182,24 @@ def _is(term: Term, name: str) -> bool:
 def _values(inputs: Sequence[Var], generator: np.random.Generator) -> dict[Any, Any]:
     """Random numbers that float32 has, in double precision."""
     arrays = [np.asarray(generator.normal(scale=3.0, size=one.type.static_shape), np.float32) for one in inputs]
-    return {one: _typed(array, one).astype(np.float64) for one, array in zip(inputs, arrays, strict=True)}
+    return {one: typed(array, one, inputs).astype(np.float64) for one, array in zip(inputs, arrays, strict=True)}
 
 
-def _typed(array: Any, one: Var) -> Any:
-    """An array as the runtime takes it: of truths, or of floats."""
-    return np.asarray(array > 0) if one.type.dtype == TRUTH else array.astype(np.float32)
+def typed(array: Any, one: Var, inputs: Sequence[Var]) -> Any:
+    """An array as the runtime takes it: of truths, of floats, or of places on any axis of the first of some inputs."""
+    if one.type.dtype == TRUTH:
+        return np.asarray(array > 0)
+    if one.type.dtype == PLACES:
+        least = min(inputs[0].type.static_shape)
+        return np.asarray((np.floor(array) + least) % (2 * least) - least, np.int64)
+    return np.asarray(array, np.float32)
 
 
 def _run(model: bytes, inputs: Sequence[Var], values: Mapping[Any, Any]) -> tuple[Any, ...]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return tuple(session.run(None, {f"i{at}": _typed(values[one], one) for at, one in enumerate(inputs)}))
+    return tuple(session.run(None, {f"i{at}": typed(values[one], one, inputs) for at, one in enumerate(inputs)}))
 
 
 def applications(library: SpecLibrary, name: str, from_axioms: int, from_definitions: int) -> list[Apply]:
@@ -236,10 +245,11 @@ def _chosen_applications(builder: Builder, operator: Operator, generator: np.ran
     """What the enumeration tries of an operator that has no axioms, over shapes of rank 1 to 4."""
     enumerated = [choice for family in operator.choices.values() for choice in family] if operator.defined else []
     choices = enumerated or CHOSEN.get(operator.name, ())
-    for choice, rank in product(choices, range(1, 5)):
+    others = [[Var("x1", TensorType(PLACES, tuple(map(symbol, one))))] for one in LOOKED_UP.get(operator.name, ())]
+    for choice, rank, further in product(choices, range(1, 5), others or [[]]):
         operand = Var("x0", TensorType(REAL, tuple(map(symbol, "nchw"[:rank]))))
         try:
-            term = builder.apply(operator.name, [operand], choice)
+            term = builder.apply(operator.name, [operand, *further], choice)
         except TypeMismatch:
             continue
         for (concrete,) in random_instances(builder, [term], 3, generator, "float32"):

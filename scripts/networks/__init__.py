@@ -22,6 +22,7 @@ from .detection import segmentation_head, sliced_channels
 from .distances import radial
 from .forecasting import dlinear
 from .inception import inception_v3
+from .lookups import messages, recommendation, timesteps
 from .lora import lora
 from .mobilenet import mobilenet_spellings
 from .nasnet import nasnet
@@ -94,6 +95,9 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     video,
     scan,
     radial,
+    messages,
+    timesteps,
+    recommendation,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

@@ -17,7 +17,7 @@ IR_VERSION = 8
 
 
 class GraphBuilder:
-    """Collects inputs, weights, nodes and outputs of one float32 graph; a value is spoken of by its name.
+    """Collects inputs, weights, nodes and outputs of one graph of float32; a value is spoken of by its name.
 
     Every random weight comes from one generator seeded with the CRC-32 of `family` (the network's name unless
     said), drawn in the order of the calls: the same calls give the same bytes on every machine, and variants that
@@ -38,6 +38,11 @@ class GraphBuilder:
     def graph_input(self, name: str, shape: Sequence[int]) -> str:
         """Declares a float32 graph input of a static shape and returns its name."""
         self._inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        return name
+
+    def places(self, name: str, shape: Sequence[int]) -> str:
+        """Declares an int64 graph input that names rows of tables."""
+        self._inputs.append(helper.make_tensor_value_info(name, TensorProto.INT64, shape))
         return name
 
     def graph_output(self, value: str, shape: Sequence[int]) -> None:

@@ -13,6 +13,12 @@ REAL = "real"
 TRUTH = "bool"
 """The element type of what is true or false; meanings compute it as 1 and 0."""
 
+PLACES = "int64"
+"""The element type of variables that name places of an axis; what is known of one is its element type and its shape."""
+
+WHOLE_NUMBERS = frozenset({"int32", "int64"})
+"""The types that places of an axis have in models."""
+
 FLOATS = frozenset({"float32", "float64"})
 FRACTIONS = FLOATS | {"float16", "bfloat16"}
 """All types of which a quotient is not rounded to a whole number."""

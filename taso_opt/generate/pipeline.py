@@ -32,6 +32,7 @@ from taso_opt.generate.schemes.expansions import discover_expansions
 from taso_opt.generate.schemes.features import discover_features
 from taso_opt.generate.schemes.kernels import discover_kernels
 from taso_opt.generate.schemes.lines import discover_lines
+from taso_opt.generate.schemes.lookups import discover_lookups
 from taso_opt.generate.schemes.means import discover_means
 from taso_opt.generate.schemes.merged import discover_merged
 from taso_opt.generate.schemes.moved import discover_moved
@@ -121,6 +122,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
         *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
         *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes, discover_pairs),
+        discover_lookups,
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

@@ -15,7 +15,7 @@ from taso_opt.search.sequences.bracketing import bracketed, brackets_anew
 from taso_opt.search.sequences.collapsing import collapsed
 from taso_opt.search.sequences.folding import folding_sequences, laid_bare
 from taso_opt.search.sequences.lookahead import IsHopeless
-from taso_opt.search.sequences.parting import Sums, parted
+from taso_opt.search.sequences.parting import Sums, is_lookup, parted
 from taso_opt.search.sequences.unjoining import unjoined
 from taso_opt.search.trials import Trials, rounds
 
@@ -173,11 +173,12 @@ def picturing_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, bear
 
 
 def chaining_move(here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired) -> Move | None:
-    """What says all steps of a recurrence, or all of a line, as one operator at the largest gain; None without one."""
+    """What says all of a recurrence, a line or looked-up rows as one operator at the largest gain; None without one."""
     sequences = (
         *here.chained(rewriter, expired),
         *here.unrolled(rewriter, expired),
         *here.condensed(rewriter, expired),
+        *here.tabulated(rewriter),
     )
     priced = _priced([here.local_change(*sequence) for sequence in sequences], price)
     return min((move for move, _ in priced if move.change < 0), key=lambda move: move.change, default=None)
@@ -276,13 +277,13 @@ def _begin_none_of(wanted: Iterable[tuple[int, ...]]) -> IsHopeless:
 
 
 def _is_worth_pricing(change: LocalChange, rewriter: Rewriter) -> bool:
-    """Whether operators are saved, constants combined, products multiplied in another order, or weights prepared again.
+    """Whether operators are saved, constants combined, products multiplied in another order or for each row of a table.
 
-    These are prepared in one way again, as where groups are paired twice.
+    Or whether weights are prepared in one way again, as where groups are paired twice.
     """
     if change.saved > 0 or _combines_constants(change, rewriter) or _prepares_again(change.steps, rewriter):
         return True
-    return len(change.steps) > 1 and brackets_anew(change.steps[-1])
+    return len(change.steps) > 1 and (brackets_anew(change.steps[-1]) or is_lookup(change.steps[-1].image))
 
 
 def _prepares_again(steps: Sequence[Step], rewriter: Rewriter) -> bool:

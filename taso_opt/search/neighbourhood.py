@@ -16,6 +16,7 @@ from taso_opt.search.sequences.condensing import condensed
 from taso_opt.search.sequences.descent import descents
 from taso_opt.search.sequences.picturing import pictured
 from taso_opt.search.sequences.rising import raised
+from taso_opt.search.sequences.tabulating import tabulated
 from taso_opt.search.sequences.unrolling import unrolled
 from taso_opt.search.sequences.widening import widenings
 
@@ -126,15 +127,15 @@ class Neighbourhood:
     def unrolled(self, rewriter: Rewriter, expired: Expired) -> Iterator[StepSequence]:
         """Sequences that compute recurrences of sums and multiples as one product with constants."""
 
-        def used_beyond(members: Sequence[Term]) -> list[Term]:
-            among = frozenset(members)
-            return [term for term in members if self._is_used_beyond(term, among)]
-
-        return unrolled(sorted(self._outputs), used_beyond, rewriter, expired)
+        return unrolled(sorted(self._outputs), self._used_beyond, rewriter, expired)
 
     def condensed(self, rewriter: Rewriter, expired: Expired) -> Iterator[StepSequence]:
         """Sequences that compute what is linear along one axis of a tensor as one product with constants."""
         return condensed(self.terms, self._outputs, rewriter, expired)
+
+    def tabulated(self, rewriter: Rewriter) -> Iterator[StepSequence]:
+        """Sequences that compute what looked-up rows go through once for each row of a table."""
+        return tabulated(self.terms, self._used_beyond, rewriter)
 
     def widenings(self, rewriter: Rewriter) -> Iterator[StepSequence]:
         """Sequences that fill blocks of channels where the runtime leaves its blocked layout."""
@@ -203,6 +204,11 @@ class Neighbourhood:
         """What the runtime executes together with some of the terms."""
         nothing: frozenset[Term] = frozenset()
         return nothing.union(*{self._group.get(term, nothing) for term in terms})
+
+    def _used_beyond(self, members: Sequence[Term]) -> list[Term]:
+        """Those of some terms that others use too."""
+        among = frozenset(members)
+        return [term for term in members if self._is_used_beyond(term, among)]
 
     def _is_used_beyond(self, term: Term, around: frozenset[Term]) -> bool:
         return term in self._outputs or not around.issuperset(self._users[term])

@@ -143,6 +143,19 @@ class FloatArrays:
         index[axis] = slice(start, stop)
         return x[tuple(index)]
 
+    def gather(self, x: Array, places: Array, axis: int) -> Array:
+        """What lies along an axis counted from the end at each of some places; negative ones count from the end of it.
+
+        Any number names a place, as residues and hashes do too: the whole number below it, over and over.
+        """
+        whole = np.floor(places) if places.dtype.kind == "f" else places
+        at = np.mod(whole, x.shape[axis]).astype(np.intp)
+        first = np.moveaxis(x, axis, 1)
+        found = first[np.arange(len(x))[:, np.newaxis], at.reshape(len(at), -1)]
+        before = x.ndim + axis - 1
+        shape = (*first.shape[2 : 2 + before], *at.shape[1:], *first.shape[2 + before :])
+        return np.moveaxis(found, 1, 1 + before).reshape(len(found), *shape)
+
     def transpose(self, x: Array, permutation: Sequence[int]) -> Array:
         """Permute the axes; `permutation` counts from 0 within one sample."""
         return np.transpose(x, (0, *(axis + 1 for axis in permutation)))

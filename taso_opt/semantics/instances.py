@@ -11,7 +11,7 @@ import numpy as np
 
 from taso_opt.core.dims import STAR, Dim, Size, substitute, symbols_in
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
-from taso_opt.core.types import TensorType
+from taso_opt.core.types import PLACES, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec.builder import Builder
 
@@ -88,7 +88,7 @@ def _instantiated(builder: Builder, terms: Sequence[Term], assignment: Assignmen
     rebuilt: dict[Term, Term] = {}
     for term in terms:
         if isinstance(term, Var | Const):
-            kind = TensorType(dtype, _shape(term.type.shape, assignment))
+            kind = TensorType(PLACES if term.type.dtype == PLACES else dtype, _shape(term.type.shape, assignment))
             if any(isinstance(size, int) and size < 1 for size in kind.shape):
                 raise TypeMismatch(f"expected a tensor with elements for {term.name}, found shape {kind}")
             rebuilt[term] = type(term)(term.name, kind)

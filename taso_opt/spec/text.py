@@ -3,12 +3,14 @@
 MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[*b, k, n], z[*b, n, p]
 (Split(x; axis=-1, sizes=(n, p))[0], ...) = (..., ...) where ...
 Relu(Mul(x, s)) = Mul(Relu(x), s) where x[*b], s[] and s >= 0
+Relu(Gather(x, y; axis=-2)) = Gather(Relu(x), y; axis=-2) where x[m, k], y[*b]: int64
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from inspect import signature
@@ -18,7 +20,7 @@ from taso_opt.core.dims import Dim, parse_dim
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var
-from taso_opt.core.types import parse_scheme
+from taso_opt.core.types import PLACES, REAL, parse_scheme
 from taso_opt.errors import RuleError, SpecError
 from taso_opt.spec.builder import Builder
 
@@ -32,9 +34,14 @@ MISFITS = (TypeError, AttributeError, LookupError, ArithmeticError, AssertionErr
 
 def format_rule(rule: Rule) -> str:
     """An equation on one line."""
-    types = ", ".join(f"{variable.name}{variable.type}" for variable in sorted(rule.variables, key=lambda v: v.name))
+    types = ", ".join(map(_typed, sorted(rule.variables, key=lambda variable: variable.name)))
     conditions = "".join(f" and {condition}" for condition in rule.conditions)
     return f"{_side(rule.source)} = {_side(rule.target)} where {types}{conditions}"
+
+
+def _typed(variable: Var) -> str:
+    places = f": {PLACES}" if variable.type.dtype == PLACES else ""
+    return f"{variable.name}{variable.type}{places}"
 
 
 def format_term(term: Term) -> str:
@@ -71,6 +78,8 @@ def parse_rule(text: str, builder: Builder, size: Callable[[str], Dim] = parse_d
         rule = Rule(source, target, conditions=conditions)
         if [builder.type(term) for term in source] != [builder.type(term) for term in target]:
             raise RuleError(f"expected both sides to have the same types, found {text[:200]!r}")
+        if any(_computes_places(term, builder) for term in rule.applications):
+            raise RuleError(f"expected no operator that computes places, found one in {text[:200]!r}")
     except (SpecError, ValueError) as error:
         raise RuleError(f"{error} in {text[:200]!r}") from error
     except MISFITS as error:
@@ -84,6 +93,13 @@ def _sides(equation: str, typed: Mapping[str, Var], builder: Builder) -> tuple[t
         return _Parser(equation, typed, builder, _TOKEN_OR_ATTRIBUTES).equation()
     except (RuleError, SpecError, ValueError, *MISFITS):
         return _Parser(equation, typed, builder).equation()
+
+
+def _computes_places(term: Apply, builder: Builder) -> bool:
+    """Whether a term does more to places than move them: whole numbers are rounded where real ones are not."""
+    operator = builder.operator(term)
+    computes = operator is None or operator.arithmetic
+    return computes and any(kind.dtype == PLACES for kind in builder.types(term))
 
 
 def parse_attribute(text: str, builder: Builder) -> Attribute:
@@ -114,11 +130,11 @@ def format_attribute(value: Attribute) -> str:
 def _variables(types: str, size: Callable[[str], Dim]) -> dict[str, Var]:
     found: dict[str, Var] = {}
     end = 0
-    for match in re.finditer(r"\s*([A-Za-z_]\w*)\[([^\]]*)\]\s*(?:,|$)", types):
+    for match in re.finditer(rf"\s*([A-Za-z_]\w*)\[([^\]]*)\](: {PLACES})?\s*(?:,|$)", types):
         if match.start() != end or match[1] in found:
             break
         try:
-            found[match[1]] = _variable(match[1], match[2], size)
+            found[match[1]] = _variable(match[1], match[2], PLACES if match[3] else REAL, size)
         except ValueError as error:
             raise RuleError(f"{error} in the types {types[:80]!r}") from error
         end = match.end()
@@ -128,9 +144,9 @@ def _variables(types: str, size: Callable[[str], Dim]) -> dict[str, Var]:
 
 
 @lru_cache(maxsize=4096)
-def _variable(name: str, scheme: str, size: Callable[[str], Dim]) -> Var:
+def _variable(name: str, scheme: str, dtype: str, size: Callable[[str], Dim]) -> Var:
     """A variable, which many equations have in common."""
-    return Var(name, parse_scheme(scheme, size))
+    return Var(name, replace(parse_scheme(scheme, size), dtype=dtype))
 
 
 def read_conditions(texts: Sequence[str], variables: Container[str]) -> tuple[Condition, ...]:

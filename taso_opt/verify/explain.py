@@ -7,7 +7,7 @@ from collections import defaultdict
 from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size, sizes_in, symbols_in
 from taso_opt.core.rule import FpClass, Rule
-from taso_opt.core.types import FLOATS, TensorType
+from taso_opt.core.types import FLOATS, PLACES, WHOLE_NUMBERS, TensorType
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.shared.shapes import ANY_SHAPE
 from taso_opt.spec.text import format_rule
@@ -55,11 +55,17 @@ def preconditions(rule: Rule) -> list[str]:
     found += map(_condition_in_words, rule.conditions)
     found += _shared_sizes(rule)
     found += _fixed_attributes(rule)
-    found.append(f"all variables have one element type, {' or '.join(sorted(FLOATS))}")
+    others = " but those of places" if any(one.type.dtype == PLACES for one in rule.variables) else ""
+    found.append(f"all variables{others} have one element type, {' or '.join(sorted(FLOATS))}")
     return found
 
 
 def _type_in_words(kind: TensorType) -> str:
+    names_places = f", and names places ({' or '.join(sorted(WHOLE_NUMBERS))})" if kind.dtype == PLACES else ""
+    return f"{_shape_in_words(kind)}{names_places}"
+
+
+def _shape_in_words(kind: TensorType) -> str:
     if not kind.shape:
         return "has one element"
     first, rest = kind.shape[0], kind.shape[1:]

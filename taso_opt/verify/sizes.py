@@ -9,6 +9,7 @@ import z3
 
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.quotients import QUOTIENT, quotient
+from taso_opt.verify.lookups import lookup
 
 
 def write_dim(dim: Dim, write_symbol: Callable[[str], Any]) -> Any:
@@ -25,13 +26,14 @@ def write_dim(dim: Dim, write_symbol: Callable[[str], Any]) -> Any:
 
 
 def plain_symbols(dim: Dim) -> Iterator[str]:
-    """The symbols of a size, those inside its quotients included."""
+    """The symbols of a size, those inside its quotients and of places that it looks up included."""
     if isinstance(dim, Size):
         for name in dim.symbols():
-            if name.startswith(QUOTIENT):
-                for part in quotient(name):
-                    yield from plain_symbols(part)
-            else:
+            told = lookup(name)
+            parts = quotient(name) if name.startswith(QUOTIENT) else () if told is None else told.indices
+            for part in parts:
+                yield from plain_symbols(part)
+            if not parts:
                 yield name
 
 

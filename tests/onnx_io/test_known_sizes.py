@@ -257,7 +257,8 @@ def test_functions_of_the_model_with_the_name_of_an_operator_are_not_evaluated(h
 
 UNFLATTENED = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[4,1,6] x) => (float[a,b,c,d] y) {
-  parts = Constant <value_ints = [3, 2]> ()  two = Constant <value_ints = [2]> ()  three = Constant <value_ints = [3]> ()
+  parts = Constant <value_ints = [3, 2]> ()
+  two = Constant <value_ints = [2]> ()  three = Constant <value_ints = [3]> ()
   zero = Constant <value_ints = [0]> ()  one = Constant <value_ints = [1]> ()
   end = Constant <value_ints = [9223372036854775807]> ()
   axis = Mod(two, three)  next = Add(axis, one)  turned = Relu(x)  shape = Shape(turned)

@@ -21,6 +21,9 @@ TWICE = "Transpose(Transpose(x; perm=(-1, -2)); perm=(-1, -2)) = x where x[*b, m
 ROOT = "Tanh(MatMul(x, x)) = Tanh(MatMul(x, x)) where x[k, k]"
 
 
+LOOKUP = "Relu(Gather(x, y; axis=-2)) = Gather(Relu(x), y; axis=-2) where x[m, k], y[*b]: int64"
+
+
 def tensor(name, *shape, kind=Var, dtype="float32"):
     return kind(name, TensorType(dtype, shape))
 
@@ -101,3 +104,19 @@ def test_a_rule_for_weights_asks_for_a_constant(op):
     rule = compile_rule(of_whole, op)
     found = refusal(rule, Matcher(op, rule.private_sizes), op, op.MatMul(tensor("x", 4, 6), tensor("w", 6, 1)))
     assert (found.kind, found.sentence) == ("precondition", "expected a constant for weights, found w")
+
+
+def test_places_are_whole_numbers_of_either_size(op):
+    x = tensor("x", 5, 4)
+    for dtype in ("int32", "int64"):
+        places = tensor("places", 2, 3, dtype=dtype)
+        assert why(op, LOOKUP, op.Relu(op.Gather(x, places, axis=-2))) is None
+    odd = tensor("odd", 2, 3, dtype="float32")
+    found = why(op, LOOKUP, op.Relu(op.Gather(x, odd, axis=-2)))
+    assert found.sentence == "expected int32 or int64 for y, found float32"
+
+
+def test_numbers_are_no_places(op):
+    rule = "Relu(Relu(x)) = Relu(x) where x[*b]"
+    found = why(op, rule, op.Relu(op.Relu(tensor("x", 2, dtype="int64"))))
+    assert found.sentence == "expected float32 or float64 for x, found int64"

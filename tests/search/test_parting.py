@@ -15,6 +15,12 @@ from taso_opt.spec.text import parse_rule
 
 APART = "MatMul(Add(x, y), z) = Add(MatMul(x, z), MatMul(y, z)) where x[*b, m, k], y[*b, m, k], z[k, n]"
 CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[*b, m, k], y[k, n], z[n, p]"
+APART_OF_JOIN = (
+    "MatMul(Concat(x, y; axis=-1), Concat(z, w; axis=-2)) = Add(MatMul(x, z), MatMul(y, w)) "
+    "where x[*b, m, k], y[*b, m, n], z[k, p], w[n, p]"
+)
+CUT = "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
+LOOKED_UP = "MatMul(Gather(x, y; axis=-2), z) = Gather(MatMul(x, z), y; axis=-2) where x[m, k], y[*b]: int64, z[k, n]"
 JOIN = "Add(MatMul(x, y), MatMul(x, z)) = MatMul(x, Add(y, z)) where x[*b, m, k], y[k, n], z[k, n]"
 
 
@@ -76,3 +82,34 @@ def test_the_search_takes_a_product_apart_though_two_products_cost_more_than_one
     best = finder.run(outputs).plans[0]
     assert best.outputs == (op.Add(op.MatMul(X, op.Add(op.MatMul(A, B), C)), op.MatMul(Y, B)),)
     assert best.cost < FakeCost(op).cost(outputs)
+
+
+@pytest.fixture
+def joining(op):
+    return Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (APART_OF_JOIN, CUT, LOOKED_UP))))
+
+
+@pytest.mark.parametrize("kind", [Var, Const])
+def test_the_parts_of_a_product_of_joined_rows_are_computed_of_the_tables(op, joining, kind):
+    """Whether these are the nodes of a graph, or constant: 20 edges have two ends each."""
+    table = kind("table", TensorType("float32", (8, 16)))
+    ends = [op.Gather(table, Var(name, TensorType("int64", (20,))), axis=-2) for name in ("from", "to")]
+    weights = const("w", 32, 16)
+    product = op.MatMul(op.Concat(*ends, axis=-1), weights)
+    parts = op.Split(weights, axis=-2, sizes=(16, 16))
+    made = [op.Gather(op.MatMul(table, op.item(parts, at)), end.args[1], axis=-2) for at, end in enumerate(ends)]
+    assert (product, op.Add(*made)) in images(op, joining, product)
+
+
+def test_a_product_of_a_join_without_lookups_is_left_whole(op, joining):
+    product = op.MatMul(op.Concat(X, Y, axis=-1), const("w", 32, 16))
+    assert images(op, joining, product) == []
+
+
+def test_of_three_joined_operands_each_that_is_looked_up_is_moved(op, joining):
+    ids = Var("ids", TensorType("int64", (4,)))
+    tables = [const(f"t{at}", 8, 16) for at in range(2)]
+    rows = [op.Gather(table, ids, axis=-2) for table in tables]
+    product = op.MatMul(op.Concat(rows[0], X, rows[1], axis=-1), const("w", 48, 16))
+    steps = [steps for steps, _ in partings(joining, product)]
+    assert max(len(some) for some in steps) == 3

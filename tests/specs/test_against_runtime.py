@@ -16,9 +16,9 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from mutation.runtime_cases import applications
+from mutation.runtime_cases import applications, typed
 from taso_opt.core.term import Apply, Const, Item, Var, postorder
-from taso_opt.core.types import TRUTH, TensorType
+from taso_opt.core.types import TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io import read_model, standalone_model
 from taso_opt.semantics.arrays import FloatArrays
@@ -342,10 +342,7 @@ def random_values(variables, seed):
     """The same of some variables."""
     generator = np.random.default_rng(seed)
     arrays = [generator.normal(scale=SPREAD, size=variable.type.shape) for variable in variables]
-    arrays = [
-        np.asarray(array > 0) if variable.type.dtype == TRUTH else np.asarray(array, np.float32)
-        for variable, array in zip(variables, arrays, strict=True)
-    ]
+    arrays = [typed(array, variable, variables) for variable, array in zip(variables, arrays, strict=True)]
     feed = {f"i{at}": array for at, array in enumerate(arrays)}
     return feed, {variable: array.astype(np.float64) for variable, array in zip(variables, arrays, strict=True)}
 

@@ -111,6 +111,13 @@ def _schemes(form: str) -> tuple[str, ...]:
     return tuple(part.strip().replace("@", CUT) for part in form.split(";"))
 
 
+def sized(value: Attribute, size: Dim) -> Attribute:
+    """An attribute that speaks of the cut size, such as a shape, for another."""
+    if isinstance(value, tuple):
+        return tuple(sized(part, size) for part in value)
+    return size if value == WHOLE else value
+
+
 def parameters(operator: Operator) -> Sequence[Mapping[str, Attribute]]:
     """The parameters of a scalar function: symbols for a power, else those that the enumeration tries."""
     if operator.name == "Pow":

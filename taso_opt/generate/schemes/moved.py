@@ -15,7 +15,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Term, Var
 from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.equations.canonical import VARIABLES
-from taso_opt.generate.schemes.cuts import CUT, WHOLE, Cut, cuts, mapped, parameters
+from taso_opt.generate.schemes.cuts import CUT, Cut, cuts, mapped, parameters, sized
 from taso_opt.generate.schemes.passing import DOES_NOT_FIT, confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -93,14 +93,7 @@ def _join(builder: Builder, parts: Sequence[Term]) -> Apply:
 
 
 def _attributes(cut: Cut, size: Dim) -> dict[str, Attribute]:
-    return {name: _sized(value, size) for name, value in cut.attributes.items()}
-
-
-def _sized(value: Attribute, size: Dim) -> Attribute:
-    """An attribute that speaks of the cut size, such as a shape, for another."""
-    if isinstance(value, tuple):
-        return tuple(_sized(part, size) for part in value)
-    return size if value == WHOLE else value
+    return {name: sized(value, size) for name, value in cut.attributes.items()}
 
 
 def _moved(

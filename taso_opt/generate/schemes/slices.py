@@ -13,7 +13,7 @@ from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import TensorType, parse_scheme
-from taso_opt.generate.schemes.cuts import WHOLE, cuts
+from taso_opt.generate.schemes.cuts import WHOLE, cuts, sized
 from taso_opt.generate.schemes.passing import confirmed, passed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
@@ -54,10 +54,7 @@ def _cut(builder: Builder, term: Term) -> Term | None:
 
 
 def _kept(name: str, value: Attribute) -> Attribute:
-    """An attribute that speaks of the cut size, such as a shape, for the part that is kept."""
-    if isinstance(value, tuple):
-        return tuple(_kept(name, part) for part in value)
-    return SIZES[1] if value == WHOLE else value
+    return sized(value, SIZES[1])
 
 
 def _along_one_axis(builder: Builder) -> Iterator[Rule]:

@@ -10,7 +10,7 @@ from taso_opt.core.condition import ANY, Bounds
 from taso_opt.core.dims import Dim, Size, divide, substitute, symbol
 from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Apply, Item, Term, variables
-from taso_opt.core.types import FLOATS
+from taso_opt.core.types import FLOATS, PLACES, WHOLE_NUMBERS
 from taso_opt.rewrite.patterns.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable
 from taso_opt.spec.builder import Builder
 
@@ -125,14 +125,16 @@ class Matcher:
                 yield binding
             return
         types = self._builder.types(term)
-        if len(types) != 1 or types[0].dtype not in FLOATS:
+        if len(types) != 1 or not pattern.may_fit(types[0].shape):
             return
         (kind,) = types
-        if binding.get("#dtype", kind.dtype) != kind.dtype or not pattern.may_fit(kind.shape):
+        if pattern.scheme.dtype == PLACES:
+            fits, bound = kind.dtype in WHOLE_NUMBERS, {**binding, name: term}
+        else:
+            fits = kind.dtype in FLOATS and binding.get("#dtype", kind.dtype) == kind.dtype
+            bound = {**binding, name: term, "#dtype": kind.dtype}
+        if not fits or not self.admits(pattern, term):
             return
-        if not self.admits(pattern, term):
-            return
-        bound = {**binding, name: term, "#dtype": kind.dtype}
         if self._fit(pattern, kind.shape, element, bound):
             yield bound
 

@@ -10,7 +10,7 @@ from typing import Any
 from taso_opt.core.condition import ANY
 from taso_opt.core.dims import symbols_in
 from taso_opt.core.term import OPAQUE, Apply, Const, Item, Term, attribute_text
-from taso_opt.core.types import FLOATS
+from taso_opt.core.types import FLOATS, PLACES, WHOLE_NUMBERS
 from taso_opt.rewrite.patterns.match import EMPTY, Binding, Matcher, term_key
 from taso_opt.rewrite.patterns.pattern import (
     Application,
@@ -95,10 +95,12 @@ class _Examination:
         if known is not None:
             both = f"{_named(known)} and {_named(term)}"
             return _unmet(f"expected the same value at both places of {name}, found {both}", depth)
-        if len(types) != 1 or types[0].dtype not in FLOATS:
+        names_places = pattern.scheme.dtype == PLACES
+        admitted = WHOLE_NUMBERS if names_places else FLOATS
+        if len(types) != 1 or types[0].dtype not in admitted:
             found = types[0].dtype if len(types) == 1 else f"{len(types)} results"
-            return _unmet(f"expected {' or '.join(sorted(FLOATS))} for {name}, found {found}", depth)
-        if binding.get("#dtype", types[0].dtype) != types[0].dtype:
+            return _unmet(f"expected {' or '.join(sorted(admitted))} for {name}, found {found}", depth)
+        if not names_places and binding.get("#dtype", types[0].dtype) != types[0].dtype:
             return _unmet(f"expected {binding['#dtype']} for {name}, found {types[0].dtype}", depth)
         if pattern.bounds is not None and pattern.may_fit(types[0].shape) and not self._matcher.admits(pattern, term):
             if pattern.bounds == ANY:

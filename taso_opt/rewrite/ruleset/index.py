@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Const, Item, Term
-from taso_opt.core.types import FLOATS, TensorType
+from taso_opt.core.types import FLOATS, WHOLE_NUMBERS, TensorType
 from taso_opt.rewrite.patterns.pattern import Application, Fold, Join, Literal, Output, Part, Pattern, Variable, head
 
 DEPTH = 3
@@ -53,7 +53,7 @@ class Outlines:
     def _sizes_of(self, term: Term) -> Sizes:
         types = self._types(term)
         if types not in self._sizes:
-            fits = len(types) == 1 and types[0].dtype in FLOATS
+            fits = len(types) == 1 and types[0].dtype in FLOATS | WHOLE_NUMBERS
             self._sizes[types] = (
                 tuple(size if size in self._asked else OTHER for size in types[0].shape) if fits else None
             )

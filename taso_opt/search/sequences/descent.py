@@ -1,5 +1,7 @@
 """Sequences of steps that take a slice or a join down through all that feeds nothing else, as far as its rules reach.
 
+So they do with the lookup of a few rows, which is a slice at places that are known only when a model runs.
+
 One step alone may cost more than it gains where it parts what the runtime computes in one kernel, as an activation in
 pieces; behind it the gain waits. So a slice is taken through operators that work element by element or row by row at
 once, and then through one of the others at a time, each time with a new sequence to be priced. What computes on
@@ -16,7 +18,7 @@ from taso_opt.rewrite.finding.step import Step, StepSequence
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.regrouping import regrouped
 
-SLICE, JOIN = "Slice", "Concat"
+SLICE, LOOKUP, JOIN = "Slice", "Gather", "Concat"
 
 MOST_ROUNDS = 16
 MOST_STEPS = 256
@@ -73,7 +75,8 @@ class Descent:
         return all(self._rewriter.is_light(operand) or isinstance(operand, Item) for operand in self._computed(one))
 
     def _computed(self, one: Apply) -> list[Term]:
-        return [operand for operand in one.args if not self._rewriter.is_constant(operand)]
+        operands = one.args[:1] if self._kind == LOOKUP else one.args
+        return [operand for operand in operands if not self._rewriter.is_constant(operand)]
 
     def _take(self, one: Apply) -> bool:
         """Take one slice through its operand, if nothing else needs that whole; a join through all of its operands.
@@ -160,8 +163,8 @@ def descents(
     They go on from the joins that the `joining` steps make too. Where one has passed another begins no more.
     """
     for term in terms:
-        if _is(SLICE, term) and not rewriter.is_constant(term):
-            yield from Descent(rewriter, SLICE, ((), ((term, term),)), present, used_by).rounds()
+        if isinstance(term, Apply) and term.operator in (SLICE, LOOKUP) and not rewriter.is_constant(term):
+            yield from Descent(rewriter, term.operator, ((), ((term, term),)), present, used_by).rounds()
     passed: set[Term] = set()
     for begun in _from_the_last(terms, joining):
         roots = {old for old, _ in begun[1]}

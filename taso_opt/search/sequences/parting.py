@@ -1,7 +1,9 @@
-"""Sequences of steps that take a product of a sum apart, so that each part folds into weights of its own.
+"""Sequences of steps that take a product of a sum or a join apart, so that each part folds into weights of its own.
 
-As (x A + y) B = x (A B) + y B, which then joins what else is added: + x C gives x (A B + C) + y B. Taking the product
-apart makes two of one and costs more than alpha allows; only what follows gains, so that all of it is one move.
+As (x A + y) B = x (A B) + y B, which then joins what else is added: + x C gives x (A B + C) + y B. Or as the product of
+joined rows of tables, x[i] and y[j], which is the sum of (x A)[i] and (y B)[j]: what is computed for each row of a
+table need not be computed for each place where the row is looked up. Taking the product apart makes two of one and
+costs more than alpha allows; only what follows gains, so that all of it is one move.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from taso_opt.rewrite.patterns.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter
 
 MOST_FOLDS = 3
+JOIN, LOOKUP = "Concat", "Gather"
 
 Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
 """By each operand of a longer sum the sum and all its operands."""
@@ -22,9 +25,9 @@ Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
 def parted(
     terms: Iterable[Term], only_consumer: Callable[[Term], Term | None], sums: Sums, rewriter: Rewriter
 ) -> Iterator[StepSequence]:
-    """The sequences for all products of sums with weights in a graph, each with what it replaces in all."""
+    """The sequences for all products of sums or joins with weights in a graph, each with what it replaces in all."""
     for term in terms:
-        if isinstance(term, Apply) and not rewriter.is_constant(term) and _is_product_of_sum(term, rewriter):
+        if isinstance(term, Apply) and not rewriter.is_constant(term) and _is_product_of_several(term, rewriter):
             for first in rewriter.rewrites(term):
                 for steps, image in _folded(first, rewriter):
                     yield steps, ((term, image),)
@@ -32,9 +35,20 @@ def parted(
                         yield (*steps, step), step.replacements
 
 
-def _is_product_of_sum(term: Apply, rewriter: Rewriter) -> bool:
-    weights = any(rewriter.is_constant(operand) for operand in term.args)
-    return weights and any(isinstance(operand, Apply) and operand.operator in FOLDABLE for operand in term.args)
+def _is_product_of_several(term: Apply, rewriter: Rewriter) -> bool:
+    """Whether a term has weights, and an operand that is a sum, or a join with what is looked up in it."""
+    return any(map(rewriter.is_constant, term.args)) and any(map(_has_parts, term.args))
+
+
+def _has_parts(term: Term) -> bool:
+    if not isinstance(term, Apply):
+        return False
+    return term.operator in FOLDABLE or (term.operator == JOIN and any(map(is_lookup, term.args)))
+
+
+def is_lookup(term: Term) -> bool:
+    """Whether rows of a tensor are looked up."""
+    return isinstance(term, Apply) and term.operator == LOOKUP
 
 
 def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Apply]]:
@@ -49,7 +63,7 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
         return
     steps: tuple[Step, ...] = (first,)
     for _ in range(MOST_FOLDS):
-        folds = [step for step in (fold(part, rewriter) for part in new.args) if step is not None]
+        folds = [step for step in (fold(part, rewriter) for part in _summands(new)) if step is not None]
         image = rewriter.replaced(new, mapping_of(folds))
         if not folds or not isinstance(image, Apply) or image.operator != new.operator:
             return
@@ -57,15 +71,27 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
         yield steps, new
 
 
+def _summands(whole: Apply) -> Iterator[Term]:
+    """The operands of a sum or product, however it is bracketed."""
+    for part in whole.args:
+        if isinstance(part, Apply) and part.operator == whole.operator:
+            yield from _summands(part)
+        else:
+            yield part
+
+
 def fold(part: Term, rewriter: Rewriter) -> Step | None:
-    """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped."""
+    """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped.
+
+    Or the one by which what is computed of looked-up rows is computed of all rows of a table.
+    """
     if rewriter.is_constant(part):
         return None
     live = [operand for operand in part.children if not rewriter.is_constant(operand)]
     skipped = {below for operand in live for below in operand.children}
     for step in rewriter.rewrites(part):
         new = step.image
-        if rewriter.folded(step) and not skipped.isdisjoint(new.children):
+        if is_lookup(new) or (rewriter.folded(step) and not skipped.isdisjoint(new.children)):
             return step
     return None
 

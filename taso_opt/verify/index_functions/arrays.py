@@ -41,6 +41,7 @@ from taso_opt.verify.index_functions.layout import Layout, between, crossed, cut
 from taso_opt.verify.index_functions.reshaping import groups, source_place
 from taso_opt.verify.index_functions.tables import table_of
 from taso_opt.verify.index_functions.tensors import Place, Tensor, common, elementwise, reduced, repeated, within
+from taso_opt.verify.lookups import Lookup, place_of
 
 MAX_ACCESSES = 5_000
 """Elements of variables that one proof may read; axioms read a dozen, and only a hostile rule reads thousands."""
@@ -239,6 +240,20 @@ class IndexArrays:
             tuple(layouts),
             lambda place: x.at(_with(place, axis, place[axis] + start)),
         )
+
+    def gather(self, x: Tensor, places: Tensor, axis: int) -> Tensor:
+        """What lies along an axis counted from the end at each place that a tensor of unknowns names."""
+        at, rank = axis + len(x.shape), len(places.shape)
+
+        def element(place: Place) -> Element:
+            told = only_factor(canonical(places.at(place[at : at + rank])))
+            if not isinstance(told, Access):
+                raise TypeMismatch("expected places that are the elements of one variable")
+            found = place_of(Lookup(told.tensor, told.place, x.shape[axis]))
+            return x.at([*place[:at], found, *place[at + rank :]])
+
+        layouts = (*x.layouts[:at], *places.layouts, *x.layouts[at + 1 :])
+        return Tensor((*x.shape[:at], *places.shape, *x.shape[at + 1 :]), layouts, element)
 
     def transpose(self, x: Tensor, permutation: Sequence[int]) -> Tensor:
         """Permute the axes."""

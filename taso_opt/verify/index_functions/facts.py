@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import z3
@@ -10,6 +10,7 @@ import z3
 from taso_opt.core.dims import Dim, Size, symbol, terms_of
 from taso_opt.core.quotients import QUOTIENT, quotient
 from taso_opt.verify.index_functions.indices import divided, names_of, replaced, split_at
+from taso_opt.verify.lookups import lookup
 from taso_opt.verify.sizes import write_dim
 
 RESOURCE_LIMIT = 300_000
@@ -95,7 +96,7 @@ class Facts:
     def _next_name(self, margin: Dim) -> str | None:
         """An index variable, then a quotient, which may have come with its range."""
         names = margin.symbols() if isinstance(margin, Size) else ()
-        variables = [name for name in names if name in self._ranges]
+        variables = [name for name in names if self._range(name) is not None]
         return next(iter(variables or [name for name in names if name.startswith(QUOTIENT)]), None)
 
     def _worst(self, margin: Dim, name: str) -> Dim | None:
@@ -104,21 +105,27 @@ class Facts:
         if parts is None:
             return None
         rest, factor = parts
-        if not (name in self._ranges or self._is_natural(name)) or not all(map(self._is_natural, names_of(factor))):
+        size = self._range(name)
+        if not (size is not None or self._is_natural(name)) or not all(map(self._is_natural, names_of(factor))):
             return None
         if _all_nonnegative(factor):
             return rest
         if not _all_nonnegative(-1 * factor):
             return None
-        if name.startswith(QUOTIENT):
+        if size is None:
             return _less_quotient(rest, factor, name)
-        last = self._ranges[name] - 1
+        last = size - 1
         lone = last.symbol if isinstance(last, Size) else None
         if lone is not None and lone.startswith(QUOTIENT) and self._is_natural(lone):
             lower = _less_quotient(rest, factor, lone)
             if lower is not None:
                 return lower
         return rest + last * factor
+
+    def _range(self, name: str) -> Dim | None:
+        """The number of values of an index variable or of a place that is looked up; each runs from 0."""
+        told = lookup(name)
+        return self._ranges.get(name) if told is None else told.size
 
     def _is_natural(self, name: str) -> bool:
         """Whether a name cannot be negative: quotients are the only ones that might."""
@@ -136,7 +143,7 @@ class Facts:
         self._questions += 1
         if self._questions > MAX_QUESTIONS:
             return False
-        writer = _Writer(self._least, self._ranges)
+        writer = _Writer(self._least, self._range)
         solver = z3.Solver()
         solver.set("rlimit", RESOURCE_LIMIT)
         claim = writer.write(margin) < 0
@@ -148,8 +155,8 @@ class Facts:
 class _Writer:
     """Writes indices as Z3 integers and collects the bounds of every name that it meets."""
 
-    def __init__(self, least: Mapping[str, int], ranges: Mapping[str, Dim]) -> None:
-        self._least, self._ranges = least, ranges
+    def __init__(self, least: Mapping[str, int], range_of: Callable[[str], Dim | None]) -> None:
+        self._least, self._range_of = least, range_of
         self._names: dict[str, z3.ArithRef] = {}
 
     def write(self, index: Dim) -> z3.ArithRef:
@@ -169,9 +176,10 @@ class _Writer:
 
     def _bounds_of(self, name: str) -> list[z3.BoolRef]:
         value = self._symbol(name)
-        if name not in self._ranges:
+        size = self._range_of(name)
+        if size is None:
             return [value >= self._least.get(name, 1)]
-        last = self._ranges[name] - 1
+        last = size - 1
         found = [value >= 0, value <= self.write(last)]
         lone = last.symbol if isinstance(last, Size) else None
         if lone is not None and lone.startswith(QUOTIENT):  # i <= a / b, said without the division

@@ -1,4 +1,4 @@
-"""Indices of elements: polynomials over sizes and index variables, with quotients that are looked into."""
+"""Indices of elements: polynomials over sizes and index variables, with quotients and lookups that are looked into."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Mapping
 
 from taso_opt.core.dims import Dim, Monomial, Size, divide, polynomial, substitute, symbol, terms_of
 from taso_opt.core.quotients import QUOTIENT, quotient
+from taso_opt.verify.lookups import lookup, place_of
 from taso_opt.verify.sizes import plain_symbols
 
 
 def replaced(index: Dim, mapping: Mapping[str, Dim]) -> Dim:
-    """The index with names replaced, those inside quotients included."""
+    """The index with names replaced, those inside quotients and lookups included."""
     if isinstance(index, int) or not mapping:
         return index
 
     def replacement(name: str) -> Dim | None:
+        told = lookup(name)
+        if told is not None:
+            return place_of(told.moved(lambda inner: replaced(inner, mapping)))
         if not name.startswith(QUOTIENT):
             return mapping.get(name)
         dividend, divisor = quotient(name)
@@ -26,12 +30,12 @@ def replaced(index: Dim, mapping: Mapping[str, Dim]) -> Dim:
 
 
 def names_in(index: Dim) -> frozenset[str]:
-    """Every plain name that occurs, those inside quotients included."""
+    """Every plain name that occurs, those inside quotients and lookups included."""
     return frozenset(plain_symbols(index))
 
 
 def names_of(index: Dim) -> tuple[str, ...]:
-    """The names that the monomials consist of; a quotient is one of them."""
+    """The names that the monomials consist of; a quotient is one of them, and so is a lookup."""
     return index.symbols() if isinstance(index, Size) else ()
 
 

@@ -1,0 +1,42 @@
+"""Sequences of steps that compute what looked-up rows go through once for each row of the table.
+
+As an embedding of few words, or of the steps of a diffusion, with layers behind it that work row by row: f(T[i]) is
+f(T)[i], and where T is constant nothing of f is left when the model runs. One step alone may cost more than it saves,
+as where one operand of x sigmoid(x) is looked up and not the other, so that all of it is one move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from taso_opt.core.term import Term
+from taso_opt.rewrite.finding.step import Step, StepSequence
+from taso_opt.rewrite.steps import Rewriter
+from taso_opt.search.sequences.parting import is_lookup
+from taso_opt.search.sequences.reaching import steps_at
+
+
+def tabulated(
+    terms: Sequence[Term], used_beyond: Callable[[Sequence[Term]], Sequence[Term]], rewriter: Rewriter
+) -> Iterator[StepSequence]:
+    """The sequence for all that looked-up rows go through, for each tensor of places in a graph.
+
+    The graph is given by its terms, children before parents. What is `used_beyond` others of them is replaced.
+    """
+    said: dict[Term, Term] = {}
+    begun: dict[Term, Term] = {}
+    steps: dict[Term, dict[Term, Step]] = {}
+    for term in terms:
+        if is_lookup(term):
+            said[term], begun[term] = term, term.children[-1]
+            continue
+        rows = [child for child in term.children if not rewriter.is_constant(child)]
+        if rewriter.is_constant(term) or not rows or not all(row in said for row in rows):
+            continue
+        new = rewriter.with_children(term, [said.get(child, child) for child in term.children])
+        step = next((one for one in steps_at(new, rewriter) if is_lookup(one.image)), None)
+        if step is not None:
+            said[term], begun[term] = step.image, begun[rows[0]]
+            steps.setdefault(begun[term], {})[term] = step
+    for members in steps.values():
+        yield tuple(members.values()), tuple((end, said[end]) for end in used_beyond(list(members)))
