@@ -49,8 +49,8 @@ class ModelInput:
     """An input that a caller must give: name, NumPy's type name, shape as the file states it and as it is bound.
 
     A dim is a number, a name, or None. `bound` is None for a value that is no tensor or has no known rank, whose type
-    is spelled as ONNX spells it (`seq(tensor(float))`); strings have type `object`. Whole numbers that name rows of
-    tables lie `below` the number of rows of each; None where they name none, or nothing tells how many there are.
+    is spelled as ONNX spells it (`seq(tensor(float))`); strings have type `object`. Whole numbers lie
+    `below` a bound where the model tells one, as the number of rows of a table that they are looked up in.
     """
 
     name: str

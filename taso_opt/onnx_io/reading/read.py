@@ -18,8 +18,8 @@ from taso_opt.onnx_io.elements import type_text
 from taso_opt.onnx_io.files.load import load_model
 from taso_opt.onnx_io.files.weights import collect_weights
 from taso_opt.onnx_io.reading.model import Model, ModelInput
-from taso_opt.onnx_io.reading.places import places_named
 from taso_opt.onnx_io.reading.terms import TermGraph, read_terms
+from taso_opt.onnx_io.reading.whole_numbers import upper_bounds
 from taso_opt.onnx_io.sizes.bindings import complete, input_bindings, learn
 from taso_opt.onnx_io.sizes.computed import numeric_types
 from taso_opt.onnx_io.sizes.inference import UNKNOWN_TYPE, symbolic_skeleton
@@ -137,7 +137,7 @@ def _is_numeric(term: Term, bound: Builder) -> bool:
 def _model_inputs(
     graph: GraphProto, names: Iterable[str], types: Mapping[str, TensorType], numbers: Mapping[str, int]
 ) -> Iterator[ModelInput]:
-    below = places_named(graph, types)
+    below = upper_bounds(graph, types)
     for name in names:
         yield replace(_model_input(graph, name, types, numbers), below=below.get(name))
 

@@ -1,4 +1,4 @@
-"""Random inputs that name rows of tables name rows that there are."""
+"""Random inputs that name rows of tables name rows that there are, and masks are 0 or 1."""
 
 import numpy as np
 import pytest
@@ -50,3 +50,17 @@ def test_a_place_lies_in_every_table_that_it_is_looked_up_in(tmp_path):
     values = {"wide": np.ones((30, 4), np.float32), "narrow": np.ones((7, 4), np.float32)}
     read = read_model(saved(SHARED, tmp_path / "model.onnx", **values), load_specs())
     assert {entry.name: entry.below for entry in read.inputs} == {"ids": 7, "rows": 30, "pairs": None}
+
+
+MASKED = """<ir_version: 8, opset_import: ["" : 17]>
+g (int64[1,8] mask, int64[1,8] other, int64[1,8] counted) => (float[1,1,1,8] y, float[1,8] z, int64[1,8] l) {
+  single = Constant <value = float {1.0}> ()  wide = Unsqueeze(mask, axes)  wanted = Cast <to = 1> (wide)
+  padding = Sub(single, wanted)  y = Mul(padding, lowest)
+  numbers = Cast <to = 1> (other)  z = Sub(lowest, numbers)  l = Sub(counted, one) }"""
+
+
+def test_what_is_taken_off_one_is_a_flag(tmp_path):
+    values = {"axes": np.array([1, 2]), "lowest": np.array(np.finfo(np.float32).min), "one": np.array(1)}
+    read = read_model(saved(MASKED, tmp_path / "model.onnx", **values), load_specs())
+    assert {entry.name: entry.below for entry in read.inputs} == {"mask": 2, "other": None, "counted": None}
+    assert set(sample_feeds(read.inputs, [], 0)[0]["mask"].ravel()) == {0, 1}
