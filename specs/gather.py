@@ -27,8 +27,15 @@ def read(op, node):
         return None
     axis = axis_from_end(node.attribute("axis", 0), kind.rank)
     known = node.constants[1]
+    if known is not None and not _are_there(kind.shape[axis], known):
+        return None
     part = None if known is None or known.ndim > 1 or not known.size else _part(op, node.inputs[0], kind, axis, known)
     return op.Gather(*node.inputs, axis=axis) if part is None else part
+
+
+def _are_there(size, places):
+    """Whether an axis has all of some places, as far as its size is known."""
+    return not isinstance(size, int) or bool(((-size <= places) & (places < size)).all())
 
 
 def _part(op, x, kind, axis, places):
@@ -61,14 +68,15 @@ def _between(size, places):
 
 
 def write(term, context):
-    return OnnxCall("Gather", term.args, {"axis": term.attribute("axis") + context.type_of(term.args[0]).rank})
+    axis = term.attribute("axis") + context.type_of(term.args[0]).rank
+    return OnnxCall("Gather", term.args, {"axis": axis} if axis else {})
 
 
 OPERATOR = Operator(
     "Gather",
     infer=infer,
     evaluate=evaluate,
-    spelling=Spelling(("Gather",), read, write),
+    spelling=Spelling(("Gather",), read, write, in_many_ways=True),
     arity=2,
     arithmetic=False,
     defined=True,

@@ -39,6 +39,7 @@ from taso_opt.generate.schemes.moved import discover_moved
 from taso_opt.generate.schemes.pairs import discover_pairs
 from taso_opt.generate.schemes.pixels import discover_pixels
 from taso_opt.generate.schemes.pooled import discover_pooled
+from taso_opt.generate.schemes.repeats import discover_repeats
 from taso_opt.generate.schemes.separable import discover_separable
 from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.generate.schemes.stacked import discover_stacked
@@ -122,7 +123,7 @@ def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[
         *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
         *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
         *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes, discover_pairs),
-        discover_lookups,
+        *(discover_lookups, discover_repeats),
     )
     passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
     return (*scalars, *bounded), definitions, passed

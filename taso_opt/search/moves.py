@@ -15,7 +15,7 @@ from taso_opt.search.sequences.bracketing import bracketed, brackets_anew
 from taso_opt.search.sequences.collapsing import collapsed
 from taso_opt.search.sequences.folding import folding_sequences, laid_bare
 from taso_opt.search.sequences.lookahead import IsHopeless
-from taso_opt.search.sequences.parting import Sums, is_lookup, parted
+from taso_opt.search.sequences.parting import Sums, is_repeated, parted
 from taso_opt.search.sequences.unjoining import unjoined
 from taso_opt.search.trials import Trials, rounds
 
@@ -283,7 +283,7 @@ def _is_worth_pricing(change: LocalChange, rewriter: Rewriter) -> bool:
     """
     if change.saved > 0 or _combines_constants(change, rewriter) or _prepares_again(change.steps, rewriter):
         return True
-    return len(change.steps) > 1 and (brackets_anew(change.steps[-1]) or is_lookup(change.steps[-1].image))
+    return len(change.steps) > 1 and (brackets_anew(change.steps[-1]) or is_repeated(change.steps[-1].image))
 
 
 def _prepares_again(steps: Sequence[Step], rewriter: Rewriter) -> bool:

@@ -113,3 +113,31 @@ def test_of_three_joined_operands_each_that_is_looked_up_is_moved(op, joining):
     product = op.MatMul(op.Concat(rows[0], X, rows[1], axis=-1), const("w", 48, 16))
     steps = [steps for steps, _ in partings(joining, product)]
     assert max(len(some) for some in steps) == 3
+
+
+ONCE = (
+    "MatMul(Expand(x; shape=(*b, n, m)), y) = Expand(MatMul(x, y); shape=(*b, n, k)) where x[*b, 1, m], y[m, k]",
+    "Add(Expand(x; shape=(*b, m, n)), y) = Add(x, y) where x[*b, 1, n], y[*b, m, n]",
+)
+
+
+@pytest.fixture
+def expanding(op):
+    return Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (APART_OF_JOIN, CUT, *ONCE))))
+
+
+def test_what_is_repeated_for_a_join_is_multiplied_once_and_broadcast(op, expanding):
+    """A code that each of 20 points is given beside its own numbers."""
+    code, points = var("code", 1, 1, 16), var("points", 1, 20, 3)
+    repeated = op.Expand(code, shape=(1, 20, 16))
+    weights = const("w", 19, 8)
+    product = op.MatMul(op.Concat(repeated, points, axis=-1), weights)
+    parts = op.Split(weights, axis=-2, sizes=(16, 3))
+    once, each = op.MatMul(code, op.item(parts, 0)), op.MatMul(points, op.item(parts, 1))
+    found = [new for old, new in images(op, expanding, product) if old is product]
+    assert op.Add(op.Expand(once, shape=(1, 20, 8)), each) in found
+    assert op.Add(once, each) in found
+
+
+def test_a_product_of_what_is_repeated_already_is_left_to_single_steps(op, expanding):
+    assert images(op, expanding, op.MatMul(op.Expand(var("x", 1, 16), shape=(9, 16)), const("w", 16, 8))) == []

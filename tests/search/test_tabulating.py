@@ -1,4 +1,4 @@
-"""What looked-up rows go through is computed once for each row of the table, as one move."""
+"""What repeated rows go through is computed once for each row, of a table or of a code, as one move."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.generate.schemes.lookups import discover_lookups
+from taso_opt.generate.schemes.repeats import discover_repeats
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.neighbourhood import Neighbourhood
@@ -13,12 +14,13 @@ from taso_opt.search.plan import SearchLimits
 from terms import assert_same_values, tensor
 
 ROWS, WIDTH = 7, 6
-OPERATORS = {"Add", "Concat", "Gather", "MatMul", "Mul", "ReduceMean", "Reshape", "Sigmoid"}
+OPERATORS = {"Add", "Concat", "Expand", "Gather", "MatMul", "Mul", "ReduceMean", "Reshape", "Sigmoid"}
 
 
 @pytest.fixture(scope="module")
 def rewriter(op, library):
-    return Rewriter(op, RuleSet(discover_lookups(library, 0, frozenset(OPERATORS))))
+    names = frozenset(OPERATORS)
+    return Rewriter(op, RuleSet((*discover_lookups(library, 0, names), *discover_repeats(library, 0, names))))
 
 
 def table(kind=Const, name="table"):
@@ -78,6 +80,15 @@ def test_rows_keep_their_places_through_a_reshape(op, rewriter):
     (replacements,) = tabulated(rewriter, layer(op, flat, 0))
     ((_, new),) = replacements.items()
     assert new == looked_up(op, op.Reshape(places(), shape=(6,)), layer(op, table(), 0))
+
+
+def test_what_a_code_goes_through_is_computed_before_it_is_repeated(op, rewriter):
+    code = tensor(Var, "code", 1, 1, WIDTH)
+    root = layer(op, op.Expand(code, shape=(1, 20, WIDTH)), 0)
+    (replacements,) = tabulated(rewriter, root)
+    ((old, new),) = replacements.items()
+    assert old is root and new == op.Expand(layer(op, code, 0), shape=(1, 20, WIDTH))
+    assert_same_values(op, [old], [new])
 
 
 def test_the_search_takes_it_in_one_move(op, rewriter):

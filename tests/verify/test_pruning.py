@@ -222,3 +222,15 @@ def test_what_was_taken_in_still_gives_what_follows_and_nothing_else(library):
     derivation.settle()
     assert derivation.derives(parse_rule(THREE, library.builder()))
     assert not derivation.derives(parse_rule(ASSOCIATIVE, library.builder()))
+
+
+ONES = "Expand(x; shape=(m, n)) = MatMul(Expand(1; shape=(m, 1)), x) where x[1, n]"
+CHAIN = "MatMul(MatMul(x, y), z) = MatMul(x, MatMul(y, z)) where x[m, k], y[k, n], z[n, p]"
+ONCE = "MatMul(Expand(x; shape=(m, k)), y) = Expand(MatMul(x, y); shape=(m, n)) where x[1, k], y[k, n]"
+TWICE_REPEATED = "MatMul(MatMul(Expand(x; shape=(m, k)), y), z) = MatMul(Expand(x; shape=(m, k)), MatMul(y, z)) "
+TWICE_REPEATED += "where x[1, k], y[k, n], z[n, p]"
+
+
+def test_what_takes_repetitions_past_an_operator_is_kept_though_it_follows_from_others(library):
+    """A product with ones says it too, by terms that no sequence goes through."""
+    assert kept(library, ONES, CHAIN, ONCE, TWICE_REPEATED) == [ONES, CHAIN, ONCE]

@@ -32,6 +32,9 @@ MATRICES = (
 FORMS = {**dict.fromkeys(("Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"), ELEMENTS), "MatMul": MATRICES}
 """What an operand is repeated to, what it is before, and the other operand."""
 
+PAIR, PAIRS = ("*b m 1 k", "*b 1 n k"), "*b m n k"
+"""Two operands that are repeated along an axis each, and what to."""
+
 GROUPED = "*b g*r m k"
 """Matrices in groups, of which each is multiplied by a matrix of its group."""
 
@@ -52,6 +55,11 @@ def _candidates(builder: Builder) -> Iterator[Rule]:
             rule = _repeated(builder, name, form, first)
             if rule is not None:
                 yield rule
+    for name in sorted(name for name, forms in FORMS.items() if forms is ELEMENTS):
+        x, y = (Var(f"x{at}", parse_scheme(scheme)) for at, scheme in enumerate(PAIR))
+        full = {"shape": parse_scheme(PAIRS).shape}
+        repeated = [builder.apply(EXPAND, (one,), full) for one in (x, y)]
+        yield Rule((builder.apply(name, repeated, {}),), (builder.apply(name, (x, y), {}),))
     yield from _of_groups(builder)
 
 

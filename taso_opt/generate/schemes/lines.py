@@ -44,6 +44,7 @@ FORMS: Mapping[str, tuple[Cut, ...]] = {
         for axis, pair in ((-1, ("*b k", "*b l")), (-2, ("*b k w", "*b l w")), (-3, ("*b k c w", "*b l c w")))
     ),
     "Conv": tuple(Cut(("n g*c w", "g*m c k", *bias), {**LINES, "group": G}) for bias in ((), ("g*m",))),
+    "Expand": (Cut(("n c 1",), {"shape": tuple(map(symbol, "ncw"))}),),
     "Gelu": (Cut(("*b w", "")), Cut(("*b w", "", ""))),
     "GlobalAveragePool": (Cut(("n c w",)),),
     "GlobalMaxPool": (Cut(("n c w",)),),
@@ -123,6 +124,8 @@ def _attribute_of_rows(name: str, value: Attribute) -> Attribute:
         return value if value > ROW else value - 1
     if name in ("strides", "dilations", "kernel") and isinstance(value, tuple):
         return (1, *value)
+    if name == "shape" and isinstance(value, tuple):
+        return (*value[:-1], 1, value[-1])
     if name == "pads" and isinstance(value, tuple) and len(value) == 2:
         return (0, value[0], 0, value[1])
     return value

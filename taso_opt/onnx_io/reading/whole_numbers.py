@@ -26,6 +26,8 @@ MOVING = frozenset(
 JOINING = frozenset({"Concat"})
 """And those that give elements of all of their operands."""
 
+NUMBERS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.INT32, TensorProto.INT64)
+
 FLAGS = 2
 """The number of values that tell yes from no."""
 
@@ -81,8 +83,7 @@ def _ones(graph: GraphProto) -> frozenset[str]:
 
 
 def _is_one(tensor: TensorProto) -> bool:
-    value = numpy_helper.to_array(tensor)
-    return value.dtype.kind in "fiu" and value.size == 1 and bool(value.reshape(-1)[0] == 1)
+    return tensor.data_type in NUMBERS and numpy_helper.to_array(tensor).reshape(-1).tolist() == [1]
 
 
 def _is_taken_off_one(node: NodeProto, ones: frozenset[str]) -> bool:

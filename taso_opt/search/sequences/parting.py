@@ -2,8 +2,9 @@
 
 As (x A + y) B = x (A B) + y B, which then joins what else is added: + x C gives x (A B + C) + y B. Or as the product of
 joined rows of tables, x[i] and y[j], which is the sum of (x A)[i] and (y B)[j]: what is computed for each row of a
-table need not be computed for each place where the row is looked up. Taking the product apart makes two of one and
-costs more than alpha allows; only what follows gains, so that all of it is one move.
+table need not be computed for each place where the row is looked up, nor what is computed of a code for each of the
+points that it is repeated for. Taking the product apart makes two of one and costs more than alpha allows; only what
+follows gains, so that all of it is one move.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from taso_opt.rewrite.patterns.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter
 
 MOST_FOLDS = 3
-JOIN, LOOKUP = "Concat", "Gather"
+JOIN, EXPAND, LOOKUP = "Concat", "Expand", "Gather"
 
 Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
 """By each operand of a longer sum the sum and all its operands."""
@@ -36,19 +37,19 @@ def parted(
 
 
 def _is_product_of_several(term: Apply, rewriter: Rewriter) -> bool:
-    """Whether a term has weights, and an operand that is a sum, or a join with what is looked up in it."""
+    """Whether a term has weights, and an operand that is a sum, or a join with something repeated in it."""
     return any(map(rewriter.is_constant, term.args)) and any(map(_has_parts, term.args))
 
 
 def _has_parts(term: Term) -> bool:
     if not isinstance(term, Apply):
         return False
-    return term.operator in FOLDABLE or (term.operator == JOIN and any(map(is_lookup, term.args)))
+    return term.operator in FOLDABLE or (term.operator == JOIN and any(map(is_repeated, term.args)))
 
 
-def is_lookup(term: Term) -> bool:
-    """Whether rows of a tensor are looked up."""
-    return isinstance(term, Apply) and term.operator == LOOKUP
+def is_repeated(term: Term) -> bool:
+    """Whether a term gives rows of another as often as they are looked up, or what the other has several times."""
+    return isinstance(term, Apply) and term.operator in (EXPAND, LOOKUP)
 
 
 def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...], Apply]]:
@@ -69,6 +70,32 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
             return
         steps, new = (*steps, *folds), image
         yield steps, new
+        spared, bare = _broadcast(new, rewriter)
+        if spared:
+            yield (*steps, *spared), bare
+
+
+def _broadcast(whole: Apply, rewriter: Rewriter) -> tuple[tuple[Step, ...], Apply]:
+    """The steps by which a sum or product repeats operands itself, as far as it can, and what it is then."""
+    steps: tuple[Step, ...] = ()
+    while any(map(_is_expansion, whole.args)):
+        step = min(rewriter.rewrites(whole), key=lambda step: _expansions(step.image, whole), default=None)
+        if step is None or _expansions(step.image, whole) >= _expansions(whole, whole):
+            break
+        assert isinstance(step.image, Apply), f"expected a sum or a product, found {step.image!r}"
+        steps, whole = (*steps, step), step.image
+    return steps, whole
+
+
+def _expansions(term: Term, like: Apply) -> int:
+    """How many operands are repeated before a term takes them; all there can be for one that is not like another."""
+    if not isinstance(term, Apply) or term.operator != like.operator:
+        return len(like.args)
+    return sum(map(_is_expansion, term.args))
+
+
+def _is_expansion(term: Term) -> bool:
+    return isinstance(term, Apply) and term.operator == EXPAND
 
 
 def _summands(whole: Apply) -> Iterator[Term]:
@@ -83,15 +110,15 @@ def _summands(whole: Apply) -> Iterator[Term]:
 def fold(part: Term, rewriter: Rewriter) -> Step | None:
     """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped.
 
-    Or the one by which what is computed of looked-up rows is computed of all rows of a table.
+    Or the one by which what is computed of repeated rows is computed of these before.
     """
-    if rewriter.is_constant(part):
+    if rewriter.is_constant(part) or is_repeated(part):
         return None
     live = [operand for operand in part.children if not rewriter.is_constant(operand)]
     skipped = {below for operand in live for below in operand.children}
     for step in rewriter.rewrites(part):
         new = step.image
-        if is_lookup(new) or (rewriter.folded(step) and not skipped.isdisjoint(new.children)):
+        if is_repeated(new) or (rewriter.folded(step) and not skipped.isdisjoint(new.children)):
             return step
     return None
 

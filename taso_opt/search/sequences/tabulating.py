@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from taso_opt.core.term import Term
 from taso_opt.rewrite.finding.step import Step, StepSequence
 from taso_opt.rewrite.steps import Rewriter
-from taso_opt.search.sequences.parting import is_lookup
+from taso_opt.search.sequences.parting import is_repeated
 from taso_opt.search.sequences.reaching import steps_at
 
 
@@ -27,14 +27,14 @@ def tabulated(
     begun: dict[Term, Term] = {}
     steps: dict[Term, dict[Term, Step]] = {}
     for term in terms:
-        if is_lookup(term):
+        if is_repeated(term):
             said[term], begun[term] = term, term.children[-1]
             continue
         rows = [child for child in term.children if not rewriter.is_constant(child)]
         if rewriter.is_constant(term) or not rows or not all(row in said for row in rows):
             continue
         new = rewriter.with_children(term, [said.get(child, child) for child in term.children])
-        step = next((one for one in steps_at(new, rewriter) if is_lookup(one.image)), None)
+        step = next((one for one in steps_at(new, rewriter) if is_repeated(one.image)), None)
         if step is not None:
             said[term], begun[term] = step.image, begun[rows[0]]
             steps.setdefault(begun[term], {})[term] = step

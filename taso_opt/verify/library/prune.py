@@ -17,6 +17,8 @@ search that applies rules one after the other can take the same way. Some things
   under conditions: the way there leads through terms that cost more, at which a search may stop.
 - What moves elements passes a map by a rule of its own, though some maps are others in other words: a sequence that
   takes it past all that lies between two products would have to spell these out.
+- So does what looks rows up or repeats them pass any operator: what is done to all of them is done once by a sequence
+  of such rules, one for each operator.
 - A rule that makes a tensor up, as x = Conv(x, the identity kernel like f), says nothing to a search that does not know
   f yet: nothing follows from it.
 """
@@ -41,6 +43,7 @@ Progress = Callable[[str], None]
 
 JOIN, SUM = "Concat", "Add"
 MOVEMENTS = ("Reshape", "Transpose")
+REPEATING = ("Expand", "Gather")
 
 CHUNK = 250
 """Equations that one process derives in a row. Fixed, so that what a solver has learnt never depends on the jobs."""
@@ -75,7 +78,8 @@ def underived(
 ) -> list[Rule]:
     """The equations, proved or not, that given rules leave open; what follows from them needs no proof of its own.
 
-    What takes a movement past a map is left open always, since such a rule is kept whatever it follows from.
+    What takes a movement past a map, or rows past an operator before they are repeated, is left open always, since such
+    a rule is kept whatever it follows from.
     """
     others, merges = _parted(given)
     single, several = _parted(rules)
@@ -103,7 +107,7 @@ def _open(crew: Crew, piece: tuple[Sequence[Rule], Sequence[Rule]]) -> list[Rule
                 if not learnt:
                     _teach(child, laws, afresh=True)
                     learnt = True
-                if not _passes_a_map(rule) and child.ask(Derive(rule)):
+                if not _moves_past(rule) and child.ask(Derive(rule)):
                     continue
             except Stopped:
                 learnt = False  # the next process has to learn everything again
@@ -159,7 +163,7 @@ class _Pruning:
                 try:
                     _teach(child, laws[learnt:], afresh=at == 0 or learnt == 0)
                     learnt = len(laws)
-                    if not _says_scalars(rule) and not _passes_a_map(rule) and child.ask(Derive(rule)):
+                    if not _says_scalars(rule) and not _moves_past(rule) and child.ask(Derive(rule)):
                         continue
                 except Stopped:
                     learnt = 0  # the next process has to learn everything again
@@ -178,6 +182,30 @@ def _says_scalars(rule: Rule) -> bool:
     sides = [root for root in rule.roots if isinstance(root, Apply)]
     operands = [side.args[:1] if operators[side.operator].is_map else side.args for side in sides]
     return bool(rule.conditions) or any(not any(isinstance(one, Apply) for one in several) for several in operands)
+
+
+def _moves_past(rule: Rule) -> bool:
+    """Whether a rule is one of those that sequences need one by one."""
+    return _passes_a_map(rule) or _repeats_later(rule)
+
+
+def _repeats_later(rule: Rule) -> bool:
+    """Whether one side repeats what an operator gives and the other the operands of this."""
+    if len(rule.source) > 1:
+        return False
+    sides = rule.source[0], rule.target[0]
+    return any(
+        isinstance(outer, Apply)
+        and isinstance(inner, Apply)
+        and outer.operator in REPEATING
+        and _is(outer.args[0], inner.operator)
+        and any(_is(one, outer.operator) for one in inner.args)
+        for outer, inner in (sides, sides[::-1])
+    )
+
+
+def _is(term: Term, operator: str) -> bool:
+    return isinstance(term, Apply) and term.operator == operator
 
 
 def _passes_a_map(rule: Rule) -> bool:
