@@ -22,12 +22,12 @@ from .detection import segmentation_head, sliced_channels
 from .distances import radial
 from .forecasting import dlinear
 from .inception import inception_v3
-from .lookups import messages, recommendation, timesteps
 from .lora import lora
 from .mobilenet import mobilenet_spellings
 from .nasnet import nasnet
 from .preparation import pixel_blocks, raw_image
 from .recurrent import lstm, mi_lstm, nasrnn, nasrnn_fresh, sc_rnn, smoothing, sublstm
+from .repetition import cloud, messages, recommendation, timesteps
 from .repvgg import repvgg, repvgg_normalized
 from .resnet import resnet50
 from .resnext import resnext50_branches, resnext50_grouped, resnext50_split, resnext_exported
@@ -98,6 +98,7 @@ _BUILDERS: tuple[Callable[..., onnx.ModelProto], ...] = (
     messages,
     timesteps,
     recommendation,
+    cloud,
 )
 
 # Called without arguments, each gives the size named in its module's docstring; keyword arguments give other sizes.

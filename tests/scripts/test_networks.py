@@ -73,6 +73,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "radial": {"points": 5, "width": 4, "centres": 7, "outputs": 3},
     "messages": {"nodes": 7, "width": 8, "edges": 20, "hidden": 16},
     "timesteps": {"steps": 9, "width": 8, "hidden": 16, "channels": 8, "image": 8},
+    "cloud": {"points": 20, "widths": (8, 12), "behind": (8,), "classes": 3},
     "recommendation": {"users": 9, "items": 7, "width": 8, "hidden": 16, "pairs": 12},
     "scan": {"frames": 4, "image": 8, "width": 4, "classes": 2},
 }

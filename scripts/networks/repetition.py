@@ -1,4 +1,4 @@
-"""Rows that are looked up, and what they go through after that.
+"""Rows that are looked up or repeated, and what they go through after that.
 
 messages: the nodes of a graph [200, 64] and the two ends of 2,000 edges [2, 2000]; a linear layer with ReLU of each
     node, then of both nodes of an edge, joined, and a linear layer to one score of the edge.
@@ -7,6 +7,9 @@ timesteps: an image [1, 3, 32, 32] and one of 1,000 steps of a diffusion [1]; th
     convolutions of 3x3.
 recommendation: 64 users and 64 items by their numbers, of 5,000 and 2,000; the embedding of each, 64 wide, goes through
     two linear layers, 256 and 64 wide, with ReLU between them; the product of both is the score of the pair.
+cloud: 512 points in space [1, 3, 512]; convolutions of one point with ReLU, 64, 128 and 512 wide, and the maximum over
+    all points, which stands beside the first of them for each point; convolutions with ReLU, 256 and 128 wide, and one
+    to 8 classes of each point.
 Embeddings normal, biases 0.1.
 """
 
@@ -68,3 +71,27 @@ def recommendation(
         towers.append(linear(b, wide, hidden, width))
     b.graph_output(b.node("ReduceSum", b.node("Mul", *towers), b.integers([-1]), keepdims=1), (pairs, 1))
     return b.build()
+
+
+def cloud(
+    points: int = 512, widths: tuple[int, ...] = (64, 128, 512), behind: tuple[int, ...] = (256, 128), classes: int = 8
+) -> onnx.ModelProto:
+    """A segmentation of points by a feature of all of them; output [1, classes, points]."""
+    b = GraphBuilder("cloud")
+    value, channels = b.graph_input("points", (1, 3, points)), 3
+    own: list[str] = []
+    for width in widths:
+        value, channels = b.node("Relu", _of_points(b, value, channels, width)), width
+        own.append(value)
+    whole = b.node("Expand", b.node("ReduceMax", value, axes=[2], keepdims=1), b.integers((1, channels, points)))
+    value, channels = b.node("Concat", own[0], whole, axis=1), widths[0] + channels
+    for width in behind:
+        value, channels = b.node("Relu", _of_points(b, value, channels, width)), width
+    b.graph_output(_of_points(b, value, channels, classes), (1, classes, points))
+    return b.build()
+
+
+def _of_points(b: GraphBuilder, value: str, fan_in: int, fan_out: int) -> str:
+    """A convolution of one point each."""
+    weights = b.normal((fan_out, fan_in, 1), (2 / fan_in) ** 0.5)
+    return b.node("Conv", value, weights, b.normal((fan_out,), 0.1, "bias"), kernel_shape=[1])
