@@ -1,7 +1,7 @@
-"""Sequences of steps that compute what looked-up rows go through once for each row of the table.
+"""Sequences of steps that compute what repeated rows go through before they are repeated, or once for each of a table.
 
 As an embedding of few words, or of the steps of a diffusion, with layers behind it that work row by row: f(T[i]) is
-f(T)[i], and where T is constant nothing of f is left when the model runs. One step alone may cost more than it saves,
+f(T)[i], and where T is constant nothing of f is left when the model runs. So it is with what is expanded. One step alone may cost more than it saves,
 as where one operand of x sigmoid(x) is looked up and not the other, so that all of it is one move.
 """
 
@@ -19,7 +19,7 @@ from taso_opt.search.sequences.reaching import steps_at
 def tabulated(
     terms: Sequence[Term], used_beyond: Callable[[Sequence[Term]], Sequence[Term]], rewriter: Rewriter
 ) -> Iterator[StepSequence]:
-    """The sequence for all that looked-up rows go through, for each tensor of places in a graph.
+    """The sequence for all that rows go through, for each tensor of places in a graph and each that is expanded.
 
     The graph is given by its terms, children before parents. What is `used_beyond` others of them is replaced.
     """
