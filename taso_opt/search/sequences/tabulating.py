@@ -1,8 +1,9 @@
-"""Sequences of steps that compute what repeated rows go through before they are repeated, or once for each of a table.
+"""Sequences of steps that compute what rows go through before they are repeated, or once for each row of a table.
 
 As an embedding of few words, or of the steps of a diffusion, with layers behind it that work row by row: f(T[i]) is
-f(T)[i], and where T is constant nothing of f is left when the model runs. So it is with what is expanded. One step alone may cost more than it saves,
-as where one operand of x sigmoid(x) is looked up and not the other, so that all of it is one move.
+f(T)[i], and where T is constant nothing of f is left when the model runs. So it is with what is expanded. One step
+alone may cost more than it saves, as where one operand of x sigmoid(x) is looked up and not the other, so that all of
+it is one move.
 """
 
 from __future__ import annotations
