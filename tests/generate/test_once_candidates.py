@@ -40,17 +40,13 @@ def forms(rules):
     return {format_rule(rule) for rule in rules}
 
 
-@pytest.mark.parametrize("text", ONCE)
-def test_it_is_found_and_proved(text, library, op):
-    found = forms(discover_repeats(library, 0, frozenset(library.operators)))
-    rule = parse_rule(text, op)
-    assert format_rule(canonical(rule, op)) in found
-    assert prove_definition(op, rule) is None
-
-
-@pytest.mark.parametrize("text", PAIRS)
-def test_two_operands_that_are_repeated_along_an_axis_each_broadcast(text, library, op):
-    found = forms(discover_expansions(library, 0, frozenset(library.operators)))
+@pytest.mark.parametrize(
+    ("discover", "text"),
+    [*((discover_repeats, text) for text in ONCE), *((discover_expansions, text) for text in PAIRS)],
+)
+def test_it_is_found_and_proved(discover, text, library, op):
+    """What is repeated once before, and two operands that broadcast since each is repeated along an axis."""
+    found = forms(discover(library, 0, frozenset(library.operators)))
     rule = parse_rule(text, op)
     assert format_rule(canonical(rule, op)) in found
     assert prove_definition(op, rule) is None

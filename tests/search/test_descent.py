@@ -7,6 +7,7 @@ import pytest
 from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Var, postorder
+from taso_opt.generate.schemes.lookups import discover_lookups
 from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.rewrite.patterns.apply import substitute_terms
 from taso_opt.rewrite.steps import Rewriter
@@ -72,6 +73,18 @@ def test_a_slice_passes_what_stands_for_no_number_behind_a_softmax(op, rules):
     root = first_row(op, op.MatMul(op.Where(op.IsNaN(shares), tensor(Const, "zero"), shares), values))
     (*_, (_, last)) = found(op, rules, root)
     assert [cut.args for cut in slices([last])] == [(scores,)]
+    assert_same_values(op, [root], [last])
+
+
+def test_a_lookup_of_a_few_rows_goes_down_like_a_slice(op, library):
+    """Though its places are no constants, and others look rows up at the same ones."""
+    names = frozenset({"Add", "Erf", "Gather", "MatMul", "Mul"})
+    x, places = tensor(Var, "x", 2, 6, 8), tensor(Var, "places", 1, dtype="int64")
+    root = op.Gather(layer(op, layer(op, x, 0), 1), places, axis=-2)
+    beside = op.Gather(tensor(Var, "y", 2, 6, 8), places, axis=-2)
+    (*_, (_, last)) = found(op, RuleSet(discover_lookups(library, 0, names)), root, beside)
+    lookups = [term for term in postorder([last]) if isinstance(term, Apply) and term.operator == "Gather"]
+    assert [one.args for one in lookups] == [(x, places)]
     assert_same_values(op, [root], [last])
 
 

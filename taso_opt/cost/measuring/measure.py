@@ -107,9 +107,9 @@ class _Prepared:
     """A unit ready to be timed; without a model it cannot be.
 
     Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights, all
-    of which have `weight_bytes` together; what goes in and comes out has `value_bytes`, and
-    whole numbers in it lie `below` a bound. Where the runtime has no such `part`, or the unit no model, the cost is the
-    one given as `otherwise`.
+    of which have `weight_bytes` together; what goes in and comes out has `value_bytes`, and whole numbers in it
+    lie `below` a bound. Where the runtime has no such `part`, or the unit no model, the cost is the one given as
+    `otherwise`.
     """
 
     key: str
