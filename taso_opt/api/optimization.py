@@ -106,10 +106,10 @@ def optimize_file(
     # 1. Refuse early what cannot end well: no runtime, no place for the output, no valid model.
     require_runtime(chosen.runtime)
     tell("reading the model")
-    read, samples = _read(path, output, chosen)
-    budget = _budget(read, chosen)
-    chosen = replace(chosen, budget=budget)
     with RuntimeProcess() if process is None else nullcontext(process) as runtime:
+        read, samples = _read(path, output, chosen)
+        budget = _budget(read, chosen)
+        chosen = replace(chosen, budget=budget)
         info, run = running(runtime, chosen)
         require_loadable(read, info)
         read = as_it_runs(read, chosen.bindings[0], samples, runtime, run)

@@ -35,10 +35,11 @@ LONGEST_QUOTE = 200
 
 
 class RuntimeProcess:
-    """A child process that runs models; starts at the first request and again after a crash or a time-out.
+    """A child process that runs models; starts when entered, and at the first request after a crash or a time-out.
 
-    Use it as a context manager, from one thread at a time. The child dies with its parent and ignores Ctrl-C; what the
-    runtime prints goes to a temporary file, of which only an error quotes the last line.
+    It imports the runtime while its user goes on. Use it as a context manager, from one thread at a time. The child
+    dies with its parent and ignores Ctrl-C; what the runtime prints goes to a temporary file, of which only an error
+    quotes the last line.
     """
 
     def __init__(self, start_limit_s: float = START_LIMIT_S) -> None:
@@ -46,8 +47,10 @@ class RuntimeProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._chatter: IO[bytes] | None = None
+        self._is_ready = False
 
     def __enter__(self) -> Self:
+        self._launch()
         return self
 
     def __exit__(
@@ -68,7 +71,9 @@ class RuntimeProcess:
         """
         task = f"{TITLES[runtime_of(message)]} to finish with {subject_of(message)}"
         if self._process is None or self._process.poll() is not None:
-            self._start()
+            self._launch()
+        if not self._is_ready:
+            self._await_ready()
         assert self._connection is not None
         try:
             self._clear_chatter()
@@ -91,10 +96,11 @@ class RuntimeProcess:
         if self._chatter is not None:
             self._chatter.close()
         self._process = self._connection = self._chatter = None
+        self._is_ready = False
 
-    def _start(self) -> None:
+    def _launch(self) -> None:
+        """Start a child, which says itself when it is ready."""
         self.close()
-        require_runtime()
         ours, theirs = multiprocessing.Pipe()
         self._connection = ours
         self._chatter = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child, see close
@@ -109,13 +115,20 @@ class RuntimeProcess:
                 stderr=self._chatter,
                 pass_fds=[theirs.fileno()],
             )
-            theirs.close()
-            reply = self._receive(f"{TITLES[ONNXRUNTIME]} to finish with its start", self._start_limit_s)
-            _open(reply)
         except BaseException:
-            theirs.close()
             self.close()
             raise
+        finally:
+            theirs.close()
+
+    def _await_ready(self) -> None:
+        try:
+            require_runtime()
+            _open(self._receive(f"{TITLES[ONNXRUNTIME]} to finish with its start", self._start_limit_s))
+        except BaseException:
+            self.close()
+            raise
+        self._is_ready = True
 
     def _send(self, message: Request, timeout_s: float) -> None:
         """Send a request; a child that does not even read it in time is ended, which ends the sending too."""

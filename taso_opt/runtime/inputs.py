@@ -77,7 +77,11 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
     generator = np.random.default_rng([seed, zlib.crc32(spec.name.encode())])
     if dtype.kind == "f" and different < MOST_ELEMENTS:
         first = zlib.crc32(spec.name.encode()) % different
-        return np.resize(np.roll(_normal_numbers(seed, different), -first).astype(dtype, copy=False), shape)
+        numbers = _normal_numbers_twice(seed, different, dtype)
+        count = prod(shape)
+        if count <= different:
+            return numbers[first : first + count].reshape(shape).copy()
+        return np.resize(numbers[first : first + different], shape)
     if dtype.kind == "f":
         return generator.standard_normal(shape).astype(dtype, copy=False)
     if dtype.kind in "iu":
@@ -91,8 +95,10 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
 
 
 @cache
-def _normal_numbers(seed: int, count: int) -> Array:
-    return np.random.default_rng(seed).standard_normal(count)
+def _normal_numbers_twice(seed: int, count: int, dtype: np.dtype[Any]) -> Array:
+    """So many numbers and all of them again, so that from every place on as many follow."""
+    numbers = np.random.default_rng(seed).standard_normal(count).astype(dtype, copy=False)
+    return np.concatenate([numbers, numbers])
 
 
 def _concrete(spec: InputSpec) -> tuple[int, ...]:

@@ -155,6 +155,24 @@ def test_a_crash_names_the_signal_and_the_next_request_has_a_new_child(unary, en
         assert process.pid not in (None, first)
 
 
+def test_a_child_starts_before_anything_is_asked(unary):
+    with RuntimeProcess() as process:
+        first = process.pid
+        assert first is not None
+        describe(process, unary("Relu"))
+        assert process.pid == first
+
+
+def test_a_child_that_died_before_it_was_ready_is_replaced(unary):
+    with RuntimeProcess() as process:
+        first = process.pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+        describe(process, unary("Relu"))
+        assert process.pid != first
+
+
 def test_a_child_that_died_between_requests_is_replaced(unary):
     with RuntimeProcess() as process:
         describe(process, unary("Relu"))

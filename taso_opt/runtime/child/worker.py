@@ -10,8 +10,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from importlib import import_module
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 from taso_opt.core.machine.memory import all_memory
 from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
@@ -19,18 +19,11 @@ from taso_opt.runtime.installed import INSTALL_COMMAND
 from taso_opt.runtime.requests import (
     Answer,
     Broken,
-    CompareLatency,
-    Describe,
-    FindSizes,
     MeasureMany,
-    Probe,
     Ready,
     Refusal,
     Reply,
     Request,
-    RunDoubles,
-    RunOutputs,
-    Tidy,
     subject_of,
 )
 
@@ -72,8 +65,10 @@ def serve(pipe: int, parent: int, die_with_parent_thread: bool) -> None:
 
 def reply_to(request: Request) -> Reply:
     """The answer to one request; an error of the user or the runtime becomes a Refusal, one of our own Broken."""
+    from taso_opt.runtime.child.answers import answer
+
     try:
-        return Answer(_answer(request))
+        return Answer(answer(request))
     except TasoError as error:
         cause = "" if error.__cause__ is None else str(error.__cause__)
         return Refusal(error, cause)
@@ -81,36 +76,6 @@ def reply_to(request: Request) -> Reply:
         return Refusal(RuntimeFailure(f"expected enough memory for {subject_of(request)}, found too little"))
     except Exception:  # noqa: BLE001 - the boundary of the process: everything must reach the parent
         return Broken(traceback.format_exc())
-
-
-def _answer(request: Request) -> object:
-    from taso_opt.runtime.child import batch, capabilities, contest, reference, trying
-    from taso_opt.runtime.child.engine import engine
-
-    match request:
-        case Probe(runtime):
-            return capabilities.capabilities(runtime)
-        case Describe(model, settings, optimization):
-            runs = engine(settings)
-            return runs.describe_session(runs.create_session(model, settings, optimization))
-        case RunOutputs(model, feeds, optimization, settings):
-            runs = engine(settings)
-            session = runs.create_session(model, settings.uncaptured, optimization)
-            return [runs.run_outputs(session, model, feed) for feed in feeds]
-        case RunDoubles(model, feeds, settings):
-            return reference.run_in_doubles(Path(model), feeds, settings)
-        case FindSizes():
-            return trying.find_sizes(request)
-        case Tidy(model):
-            from taso_opt.onnx_io import load_model
-            from taso_opt.onnx_io.tidying.tidy import tidied
-
-            return tidied(load_model(Path(model)))
-        case MeasureMany():
-            return batch.measure_many(request)
-        case CompareLatency():
-            return contest.compare_latency(request)
-    raise AssertionError(f"expected a request, found {type(request).__name__}")
 
 
 def _import_runtime() -> Ready | Refusal:
@@ -124,6 +89,7 @@ def _import_runtime() -> Ready | Refusal:
     onnxruntime.disable_telemetry_events()
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():  # which reserves far more than it uses
         _bound_memory()
+    import_module("taso_opt.runtime.child.answers")
     return Ready()
 
 
