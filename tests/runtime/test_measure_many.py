@@ -7,7 +7,6 @@ import pytest
 
 from taso_opt.errors import RuntimeFailure, UnsupportedError
 from taso_opt.runtime import Failed, MeasureItem, MeasurePlan, RunSettings, RuntimeProcess, Timing, measure_many
-from taso_opt.runtime.child import batch
 from taso_opt.runtime.requests import MeasureMany
 
 QUICK = MeasurePlan(rounds=5, sample_s=2e-4, batch_size=3)
@@ -60,19 +59,6 @@ def test_models_with_strings_and_sequences_and_scalars_are_timed(shared_process,
     items = [MeasureItem("mixed", strings_and_sequence), MeasureItem("scalar", unary("Relu", ()))]
     results = measure_many(shared_process, items, RunSettings(threads=2), plan=QUICK)
     assert all(isinstance(result, Timing) and result.median_s > 0 for result in results.values())
-
-
-def test_all_batches_are_measured_beside_the_same_sessions(monkeypatch, unary):
-    made: list[str] = []
-    entered = batch._entered
-    monkeypatch.setattr(batch, "_entered", lambda item, *others: (made.append(item.key), entered(item, *others))[1])
-    settings = RunSettings(seed=12)
-    beside = MeasureItem("beside", unary("Tanh", (64, 64)))
-    for key in ("one", "other"):
-        item = MeasureItem(key, unary("Relu", (8, 8)))
-        (result,) = batch.measure_many(MeasureMany((item,), QUICK, "all", settings, beside)).values()
-        assert isinstance(result, Timing) and result.beside_s is not None and result.beside_s > 0
-    assert sorted(made) == ["beside"] * batch.BESIDE_SESSIONS + ["one", "other"]
 
 
 def test_a_model_beside_all_others_that_does_not_load_leaves_them_alone(shared_process, unary):
