@@ -61,8 +61,7 @@ def random_inputs(specs: Iterable[InputSpec], seed: int, different: int = MOST_E
     An array depends on its name, type, shape, bound and the seed alone, not on the other inputs. Floats of which only
     so many are `different` come from one list, each array from a place of its own and over again from its beginning,
     which takes a fraction of the time. Shapes must be concrete (see with_sizes); raises UnsupportedError for a type
-    that NumPy cannot hold, for a dim that is not bound and for
-    more than MOST_ELEMENTS numbers in all.
+    that NumPy cannot hold, for a dim that is not bound and for more than MOST_ELEMENTS numbers in all.
     """
     specs = list(specs)
     elements = sum(prod(_concrete(spec)) for spec in specs)
@@ -79,7 +78,7 @@ def _random_array(spec: InputSpec, seed: int, different: int) -> Array:
         first = zlib.crc32(spec.name.encode()) % different
         numbers = _normal_numbers_twice(seed, different, dtype)
         count = prod(shape)
-        if count <= different:
+        if count <= different:  # copied, since pieces of long lists lie so far apart that they share places in caches
             return numbers[first : first + count].reshape(shape).copy()
         return np.resize(numbers[first : first + different], shape)
     if dtype.kind == "f":

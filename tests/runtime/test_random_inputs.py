@@ -40,6 +40,15 @@ def test_inputs_are_the_same_in_every_process():
     assert outputs == {f"{float(random_inputs([InputSpec('x', 'float64', ())], 3)['x'])}\n"}
 
 
+@pytest.mark.parametrize("shape", [(), (7,), (10, 10), (25, 12)])
+def test_repeated_floats_lie_as_close_together_as_any_others(shape):
+    (x,) = random_inputs([InputSpec("x", "float32", shape)], 3, different=100).values()
+    kept = x if x.base is None else x.base
+    assert x.shape == shape and kept.nbytes < x.nbytes + 4 * 100
+    flat = x.ravel()
+    assert np.array_equal(flat[100:], flat[:-100]) and np.unique(flat).size == min(x.size, 100)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_floats_are_standard_normal(dtype):
     x = random_inputs([InputSpec("x", dtype, (100, 100))], 0)["x"]
