@@ -174,7 +174,8 @@ class CostModel:
         """The seconds that reading weights takes by distance, measured once per device; the same where that fails."""
         if self._read_times is None:
             known = self._table.load(self._measurer.machine)
-            if any(read_key(distance) not in known for distance in READ_DISTANCES):
+            keys = [read_key(distance, self._measurer.surroundings.turns) for distance in READ_DISTANCES]
+            if any(key not in known for key in keys):
                 self._heard(len(READ_DISTANCES))
                 started = time.monotonic()
                 self._find_pace()
@@ -182,7 +183,7 @@ class CostModel:
                 self._store_finite(entries)
                 self.measuring_s += time.monotonic() - started
                 known = {entry.unit: entry.seconds for entry in entries}
-            times = ((distance, known[read_key(distance)] / READ_BYTES) for distance in READ_DISTANCES)
+            times = ((distance, known[key] / READ_BYTES) for distance, key in zip(READ_DISTANCES, keys, strict=True))
             points = tuple((distance, seconds) for distance, seconds in times if math.isfinite(seconds))
             self._read_times = ReadTimes(points or ((READ_DISTANCES[0], 1.0),))
         return self._read_times

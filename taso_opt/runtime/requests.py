@@ -80,9 +80,10 @@ class Tidy:
 class MeasureItem:
     """A model to time, under a key of the caller; without inputs it gets seeded random ones, free dims set to 1.
 
-    `part` says what of the model is timed (see parts), as so many independent `copies` in one run. The weights of a
-    hollow model (see onnx_io.standalone), of `weight_bytes` bytes in all copies, are made in the child; what goes in
-    and comes out takes `value_bytes`. Random whole numbers lie `below` a bound.
+    `part` says what of the model is timed (see parts), as so many independent `copies` in one run, in so many `turns`
+    over the same weights. The weights of a hollow model (see onnx_io.standalone), of `weight_bytes` bytes in all
+    copies, are made in the child; what goes in and comes out takes `value_bytes`. Random whole numbers lie `below` a
+    bound.
     """
 
     key: str
@@ -90,6 +91,7 @@ class MeasureItem:
     inputs: Mapping[str, Array] | None = None
     part: str = WHOLE
     copies: int = 1
+    turns: int = 1
     weight_bytes: int = 0
     value_bytes: int = 0
     below: int = FEW_INTEGERS

@@ -1,5 +1,6 @@
 """As many copies of a kernel are measured at once as move what a run moves between two uses of the same memory."""
 
+from itertools import product
 from math import ceil
 
 import pytest
@@ -11,9 +12,9 @@ from taso_opt.cost import Measurer
 from taso_opt.cost.kernels.layout import conversion_key
 from taso_opt.cost.kernels.units import Unit, UnitFinder
 from taso_opt.cost.measuring.overhead import MOST_COPIES
-from taso_opt.cost.measuring.surroundings import Surroundings, distance
+from taso_opt.cost.measuring.surroundings import Surroundings, distance, turns_of
 from taso_opt.onnx_io import BLOCKED, PLAIN, read_model
-from taso_opt.runtime import Absent, RunSettings, RuntimeInfo
+from taso_opt.runtime import Absent, RunSettings, RuntimeInfo, Timing
 from taso_opt.spec import load_specs
 
 MIB = 1 << 20
@@ -38,8 +39,8 @@ def asked(monkeypatch):
     return items
 
 
-def measurer(buffers=MIB, weights=MIB):
-    return Measurer(None, RunSettings(), INFO, Surroundings(weights, buffers))
+def measurer(buffers=MIB, weights=MIB, turns=1):
+    return Measurer(None, RunSettings(), INFO, Surroundings(weights, buffers, turns))
 
 
 @pytest.mark.parametrize(
@@ -60,9 +61,49 @@ def test_a_kernel_moves_what_it_reads_and_gives_and_three_of_them_lie_between(tm
     assert around == Surroundings(weights=MIB, buffers=16 * MIB)  # three times 4.7 MiB is 14
 
 
+@pytest.mark.parametrize(("steps", "turns"), [(1, 1), (3, 4), (5, 4), (6, 8), (40, 16)])
+def test_weights_that_are_shared_over_time_are_read_in_turns(steps, turns):
+    op = load_specs().builder()
+    row = tensor(Var, 1, 512)
+    for _ in range(steps):
+        row = op.Tanh(op.MatMul(op.Sigmoid(op.MatMul(row, tensor(Const, 512, 256))), tensor(Const, 256, 512)))
+    finder = UnitFinder(op)
+    assert turns_of(finder.units([row]), op, finder) == turns
+
+
+def test_a_model_whose_kernels_wait_for_no_weights_reads_them_in_one_turn():
+    op = load_specs().builder()
+    finder = UnitFinder(op)
+    assert turns_of(finder.units([op.Tanh(tensor(Var, 1, 512))]), op, finder) == 1
+
+
 def test_costs_hold_for_what_lies_between():
-    places = {measurer(buffers, weights).place for buffers in (MIB, 4 * MIB) for weights in (MIB, 4 * MIB)}
-    assert len(places) == 4
+    places = {measurer(*around).place for around in product((MIB, 4 * MIB), (MIB, 4 * MIB), (1, 8))}
+    assert len(places) == 8
+
+
+def test_kernels_that_wait_for_weights_are_measured_in_as_many_turns_until_so_many_are_read(asked):
+    op = load_specs().builder()
+    (waits,) = UnitFinder(op).units([op.MatMul(tensor(Var, 1, 512), tensor(Const, 512, 512))])
+    (computes,) = UnitFinder(op).units([op.MatMul(tensor(Var, 160, 512), tensor(Const, 512, 512))])
+    for weights, turns in ((2 * MIB, 8), (4 * MIB, 8), (16 * MIB, 2), (32 * MIB, 1)):
+        measurer(MIB, weights, 8).measure([waits, computes], op, UnitFinder(op), 17)
+        item = asked[waits.key]
+        assert (item.turns, item.copies, item.weight_bytes) == (turns, weights // MIB, weights)
+        assert item.value_bytes == item.turns * item.copies * 4 * (512 + 512)
+        assert asked[computes.key].turns == 1
+
+
+def test_the_time_of_all_turns_is_shared_among_them(monkeypatch):
+    op = load_specs().builder()
+    (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 1, 512), tensor(Const, 512, 512))])
+
+    def timed(process, batch, run, plan, beside=None):
+        return {item.key: Timing(1.0, 0.1, 5, 1.0) for item in batch}
+
+    monkeypatch.setattr("taso_opt.cost.measuring.steady.measure_many", timed)
+    (entry,) = measurer(MIB, 2 * MIB, 8).measure([unit], op, UnitFinder(op), 17)
+    assert entry.seconds == pytest.approx(1.0 / 16, rel=1e-3) and entry.spread == pytest.approx(0.1 / 16)
 
 
 def test_what_a_kernel_gives_goes_to_memory_that_was_used_a_while_ago(asked):
@@ -118,6 +159,6 @@ def test_a_batch_knows_what_all_copies_of_a_kernel_take(asked):
     (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 64, 512), tensor(Const, 512, 256))])
     turned = Unit(conversion_key(op.type(image), BLOCKED), (), frozenset(), (image,))
     measurer(4 * MIB, weights=2 * MIB).measure([unit, turned], op, UnitFinder(op), 17)
-    product, conversion = asked[unit.key], asked[turned.key]
-    assert (product.copies, product.weight_bytes, product.value_bytes) == (4, 2 * MIB, 4 * 4 * 64 * (512 + 256))
+    one, conversion = asked[unit.key], asked[turned.key]
+    assert (one.copies, one.weight_bytes, one.value_bytes) == (4, 2 * MIB, 4 * 4 * 64 * (512 + 256))
     assert (conversion.copies, conversion.weight_bytes, conversion.value_bytes) == (4, 0, 4 * MIB)

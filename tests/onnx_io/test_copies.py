@@ -35,6 +35,20 @@ def test_each_copy_computes_from_its_own_inputs_what_the_model_does():
     assert [output.tolist() for output in found] == [output.tolist() for output in expected]
 
 
+def test_turns_read_the_same_weights_on_inputs_of_their_own():
+    once, turned = model(), model()
+    repeat(turned, 2, turns=3)
+    checker.check_model(turned, full_check=True)
+    assert len(turned.graph.initializer) == 2 * len(once.graph.initializer)
+    names = [value.name for value in turned.graph.input]
+    values = [np.random.default_rng(place).random((2, 3), np.float32) for place in range(6)]
+    found = run(turned, dict(zip(names, values, strict=True)))
+    expected = [output for value in values for output in run(once, {"x": value})]
+    assert [output.tolist() for output in found] == [output.tolist() for output in expected]
+    products = [node.input[1] for node in turned.graph.node if node.op_type == "MatMul"]
+    assert products[:2] * 3 == products and len(set(products)) == 2
+
+
 def test_one_copy_is_the_model_itself():
     once = model()
     repeat(once, 1)

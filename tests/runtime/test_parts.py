@@ -74,6 +74,17 @@ def test_each_copy_of_a_hollow_model_gets_weights_of_its_own(tmp_path):
     assert len({tensor.raw_data for tensor in graph.initializer}) == 3
 
 
+@pytest.mark.parametrize("name", [WHOLE, FUSED])
+def test_turns_share_the_weights_of_the_copies(tmp_path, name):
+    model = convolved(weights=False)
+    found = part(model, tmp_path / "lowered.onnx", name, copies=2, turns=3, weight_bytes=2)
+    assert found is not None
+    graph = ModelProto.FromString(found.model).graph
+    assert (len(graph.input), len(graph.output), len(graph.initializer)) == (6, 6, 2)
+    (run,) = bound_runs(found.model, [None], RunSettings(), found.optimization, weights=found.weights)
+    run()
+
+
 @pytest.mark.parametrize(("name", "layouts"), [(WHOLE, ""), (FUSED, ""), (CORE, "b>p")])
 def test_large_weights_lie_beside_the_model_and_are_run(tmp_path, name, layouts):
     if name == CORE and not has_blocked_convolutions(tmp_path / "lowered.onnx"):

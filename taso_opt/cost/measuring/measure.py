@@ -107,9 +107,9 @@ class _Prepared:
     """A unit ready to be timed; without a model it cannot be.
 
     Each copy has so many inputs and outputs (`ports`); `waits` says that its time is that of reading its weights, all
-    of which have `weight_bytes` together; what goes in and comes out has `value_bytes`, and whole numbers in it
-    lie `below` a bound. Where the runtime has no such `part`, or the unit no model, the cost is the one given as
-    `otherwise`.
+    of which have `weight_bytes` together and are read in so many `turns`; what goes in and comes out has `value_bytes`,
+    and whole numbers in it lie `below` a bound. Where the runtime has no such `part`, or the unit no model, the cost is
+    the one given as `otherwise`.
     """
 
     key: str
@@ -121,6 +121,7 @@ class _Prepared:
     value_bytes: int = 0
     waits: bool = False
     below: int = FEW_INTEGERS
+    turns: int = 1
     otherwise: float = math.inf
 
     def item(self, model: bytes) -> MeasureItem:
@@ -130,6 +131,7 @@ class _Prepared:
             model,
             part=self.part,
             copies=self.copies,
+            turns=self.turns,
             weight_bytes=self.weight_bytes,
             value_bytes=self.value_bytes,
             below=self.below,
@@ -222,8 +224,9 @@ class Measurer:
         for distance in READ_DISTANCES:
             copies = distance // READ_BYTES
             model = unit_model(unit, builder, finder, opset, is_framed(self._run))
-            one = _Prepared(read_key(distance), model, copies, weight_bytes=distance, waits=True)
-            prepared.append(one)
+            turns = self._turns(unit, distance)
+            key = read_key(distance, self.surroundings.turns)
+            prepared.append(_Prepared(key, model, copies, weight_bytes=distance, waits=True, turns=turns))
         entries = self._entries(prepared, self._timed(prepared, builder))
         return [replace(entry, device=self.machine) for entry in entries]
 
@@ -258,8 +261,9 @@ class Measurer:
         if isinstance(timing, Timing):
             assert self._overhead is not None, "known before anything is timed"
             quiet_s = at_reference_speed(timing.quiet_s, timing, self.reference_s, one.waits)
-            seconds = self._overhead.without(quiet_s, one.copies, one.ports)
-            return CostEntry(self.place, one.key, seconds, timing.spread_s / one.copies, timing.samples)
+            times = one.copies * one.turns
+            seconds = self._overhead.without(quiet_s, times, one.ports)
+            return CostEntry(self.place, one.key, seconds, timing.spread_s / times, timing.samples)
         is_otherwise = one.model is None or isinstance(timing, Absent)
         return CostEntry(self.place, one.key, one.otherwise if is_otherwise else math.inf, 0.0, 0)
 
@@ -283,10 +287,10 @@ class Measurer:
         ports = _ports(unit, builder)
         part = FUSED if self._shows_parts and has_seed(unit.members) and not unit.is_given else WHOLE
         waits = weights > NEAREST_CACHE
-        values = kernel_bytes(unit, builder) - constants
-        return _Prepared(
-            unit.key, model, copies, ports, part, copies * constants, copies * values, waits, places_in(unit, builder)
-        )
+        turns = self._turns(unit, copies * weights) if waits else 1
+        values = turns * copies * (kernel_bytes(unit, builder) - constants)
+        below = places_in(unit, builder)
+        return _Prepared(unit.key, model, copies, ports, part, copies * constants, values, waits, below, turns)
 
     @property
     def _shows_parts(self) -> bool:
@@ -298,8 +302,9 @@ class Measurer:
             return _Prepared(unit.key)
         alone = self._alone(unit, builder, finder, opset)
         copies = max(alone.copies, _in_a_row(unit, builder))
-        weights, values = (size // alone.copies * copies for size in (alone.weight_bytes, alone.value_bytes))
-        return replace(alone, part=CORE, waits=False, copies=copies, weight_bytes=weights, value_bytes=values)
+        weights = alone.weight_bytes // alone.copies * copies
+        values = alone.value_bytes // (alone.copies * alone.turns) * copies
+        return replace(alone, part=CORE, waits=False, copies=copies, turns=1, weight_bytes=weights, value_bytes=values)
 
     def _conversion(self, unit: Unit, builder: Builder) -> _Prepared:
         """A conversion that the runtime does not make, since the convolutions read the other layout, costs nothing."""
@@ -311,6 +316,10 @@ class Measurer:
         model, part = conversion_model(shape, to_blocked), TO_BLOCKED if to_blocked else FROM_BLOCKED
         values = copies * 2 * type_bytes(kind)
         return _Prepared(unit.key, model, copies, part=part, value_bytes=values, otherwise=0.0)
+
+    def _turns(self, unit: Unit, weights: int) -> int:
+        """In how many turns so many bytes of weights are read in one run of the copies of a unit."""
+        return self.surroundings.turns_over(weights) if self._shows_parts and not unit.has_convolution else 1
 
     def _copies(self, unit: Unit, builder: Builder, weights: int) -> int:
         """As many copies as a clock needs, or as move what lies between two uses of the memory that a kernel waits for.
@@ -331,9 +340,10 @@ class Measurer:
         return min(enough, most_copies(self._run, _ports(unit, builder)))
 
 
-def read_key(distance: int) -> str:
-    """The key under which the cost of reading weights at a distance is kept."""
-    return f"{READ_BYTES >> 20} MiB of weights, the last of {distance >> 20} MiB read in turn"
+def read_key(distance: int, turns: int = 1) -> str:
+    """The key under which the cost of reading weights at a distance is kept, in so many turns of a run."""
+    often = "" if turns == 1 else f", {turns} times in a run"
+    return f"{READ_BYTES >> 20} MiB of weights, the last of {distance >> 20} MiB read in turn{often}"
 
 
 def spelling_keys(node: OwnSpelling) -> tuple[str, str]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log2
 
-from taso_opt.cost.kernels.units import UnitFinder
-from taso_opt.cost.kernels.work import kernel_bytes
+from taso_opt.cost.kernels.units import Unit, UnitFinder
+from taso_opt.cost.kernels.work import awaited, kernel_bytes
 from taso_opt.onnx_io import Model, weight_bytes
 from taso_opt.spec.builder import Builder
 
 SMALLEST, LARGEST = 1 << 20, 32 << 20
 """Bytes that are told apart."""
+
+MOST_TURNS = 16
+ENOUGH_READ = 32 << 20
+"""Bytes of weights read in one run beside which it does not matter what else happens between two runs."""
 
 KERNELS_BETWEEN = 3
 """After how many kernels the runtime uses a buffer again, about: the results of a chain take turns in few buffers."""
@@ -18,24 +24,35 @@ KERNELS_BETWEEN = 3
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How many bytes lie between two reads of the same weights, and how many between two uses of one buffer."""
+    """How many bytes lie between two reads of the same weights, and how many between two uses of one buffer.
+
+    A run reads its weights in so many `turns`: those of a recurrent network once for each time step.
+    """
 
     weights: int = SMALLEST
     buffers: int = SMALLEST
+    turns: int = 1
 
     @classmethod
     def of_model(cls, model: Model, builder: Builder) -> Surroundings:
         """Those of the kernels of a model; `builder` has bindings that give every size a number."""
-        units = UnitFinder(builder, model.number).units(model.graph.outputs)
+        finder = UnitFinder(builder, model.number)
+        units = finder.units(model.graph.outputs)
         moved = sum(kernel_bytes(unit, builder) for unit in units)
-        return cls(working_set(weight_bytes(model)), distance(KERNELS_BETWEEN * moved // max(1, len(units))))
+        buffers = distance(KERNELS_BETWEEN * moved // max(1, len(units)))
+        return cls(working_set(weight_bytes(model)), buffers, turns_of(units, builder, finder))
 
     def copies(self, weight_bytes: int) -> int:
         """How many copies of a kernel with weights of so many bytes read about as many as the model does."""
         return max(1, round(self.weights / weight_bytes))
 
+    def turns_over(self, weight_bytes: int) -> int:
+        """In how many turns weights of so many bytes are read: as many as the model has, as long as that tells."""
+        return max(1, min(self.turns, ENOUGH_READ // max(1, weight_bytes)))
+
     def __str__(self) -> str:
-        return f"working set {_mebibytes(self.weights)}, buffers {_mebibytes(self.buffers)} apart"
+        often = "" if self.turns == 1 else f", read {self.turns} times in a run"
+        return f"working set {_mebibytes(self.weights)}{often}, buffers {_mebibytes(self.buffers)} apart"
 
 
 NOWHERE = Surroundings()
@@ -47,6 +64,14 @@ def working_set(weight_bytes: int) -> int:
     wanted = min(max(weight_bytes, SMALLEST), LARGEST)
     power = 1 << (wanted.bit_length() - 1)
     return min((power, power * 5 // 4, power * 3 // 2, power * 7 // 4, power * 2), key=lambda size: abs(size - wanted))
+
+
+def turns_of(units: Sequence[Unit], builder: Builder, finder: UnitFinder) -> int:
+    """How often the kernels of a run read the weights that they wait for, all together, rounded to a power of two."""
+    reads = [read for unit in units for read in awaited(unit, builder, finder)]
+    once = sum(dict(reads).values())
+    often = sum(read.size for read in reads) / once if once else 1.0
+    return min(MOST_TURNS, 1 << round(log2(often)))
 
 
 def distance(passing_bytes: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import pairwise
 
 from onnx import GraphProto, ModelProto, TensorProto, helper
@@ -10,15 +11,22 @@ SHAPE = "shape"
 """The only output of a chain of copies."""
 
 
-def repeat(model: ModelProto, copies: int) -> None:
+def repeat(model: ModelProto, copies: int, turns: int = 1) -> None:
     """Add to a model, in place, what makes it so many copies, each with inputs, weights and outputs of its own.
 
-    Names of the first copy stay; no node may have a graph of its own.
+    Of several `turns` each has them all once more, on other inputs but with the same weights. Names of the first copy
+    stay; no node may have a graph of its own.
     """
     first = GraphProto()
     first.CopyFrom(model.graph)
     for copy in range(1, copies):
         model.graph.MergeFrom(_renamed(first, f"_copy{copy}"))
+    once = GraphProto()
+    once.CopyFrom(model.graph)
+    weights = {tensor.name for tensor in once.initializer}
+    del once.initializer[:]
+    for turn in range(1, turns):
+        model.graph.MergeFrom(_renamed(once, f"_turn{turn}", weights))
 
 
 def chain(model: ModelProto, copies: int, operand: str, result: str) -> None:
@@ -41,14 +49,14 @@ def chain(model: ModelProto, copies: int, operand: str, result: str) -> None:
     graph.output.append(helper.make_tensor_value_info(SHAPE, TensorProto.INT64, None))
 
 
-def _renamed(graph: GraphProto, suffix: str) -> GraphProto:
-    """The same graph, its values called otherwise; an operand that is left out has no name."""
+def _renamed(graph: GraphProto, suffix: str, shared: Container[str] = ()) -> GraphProto:
+    """The same graph, its values called otherwise but for shared ones; an operand that is left out has no name."""
     renamed = GraphProto()
     renamed.CopyFrom(graph)
     for value in (*renamed.input, *renamed.output, *renamed.value_info, *renamed.initializer):
         value.name += suffix
     for node in renamed.node:
         node.name = node.name and node.name + suffix
-        node.input[:] = [name and name + suffix for name in node.input]
+        node.input[:] = [name if name in shared else name and name + suffix for name in node.input]
         node.output[:] = [name and name + suffix for name in node.output]
     return renamed

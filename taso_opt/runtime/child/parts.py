@@ -54,13 +54,13 @@ def part_of(item: MeasureItem, optimization: str, settings: RunSettings, path: P
     with refusals("prepare", item.model, settings.runtime):
         model, layouts = ModelProto.FromString(item.model), ""
         if item.part == WHOLE:
-            repeat(model, item.copies)
+            repeat(model, item.copies, item.turns)
         else:
             found = _lower_and_cut(model, item.part, settings, path)
             if found is None:
                 return None
             layouts, optimization = found, "none"
-            _repeat_lowered(model, item.copies)
+            _repeat_lowered(model, item.copies, item.turns)
         weights = _with_weights(model, settings)
         return Part(model.SerializeToString(), optimization, layouts, weights)
 
@@ -73,12 +73,13 @@ def _with_weights(model: ModelProto, settings: RunSettings) -> Weights:
     return NO_WEIGHTS
 
 
-def _repeat_lowered(model: ModelProto, copies: int) -> None:
+def _repeat_lowered(model: ModelProto, copies: int, turns: int) -> None:
     """Copies side by side; where a kernel adds to an operand, in a row, so that it may be written over."""
     added = overwritten(model)
     if added is None:
-        repeat(model, copies)
+        repeat(model, copies, turns)
     else:
+        assert turns == 1, "what adds to an operand is a convolution, and is timed in one turn"
         chain(model, copies, *added)
 
 
