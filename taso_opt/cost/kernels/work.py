@@ -27,13 +27,18 @@ BYTES_A_SECOND, MULTIPLICATIONS_A_SECOND, MOST_COUNTED = 1e10, 3e10, 1 << 62
 """Of one core, by their order of magnitude; units that cannot be measured may have absurd sizes."""
 
 
+FUNCTION = "function"
+"""What a kernel applies to its result: weights are packed once for all of these."""
+
+
 def awaited(unit: Unit, builder: Builder, finder: UnitFinder) -> list[Read]:
     """The weights that a unit waits for: none where it is the arithmetic, or other operands, that takes the time.
 
     Of tables only a few rows are read.
     """
     outside = operands(unit)
-    kernel = frozenset(member.operator for member in unit.members if isinstance(member, Apply))
+    applied = [member for member in unit.members if isinstance(member, Apply)]
+    kernel = frozenset(FUNCTION if len(member.args) == 1 else member.operator for member in applied)
     tables = {lookup.args[0] for lookup in lookups(unit)}
     weights = [operand for operand in outside if finder.is_constant(operand) and operand not in tables]
     reads = [Read((one, kernel), type_bytes(builder.type(one))) for one in weights]
