@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
@@ -13,6 +13,7 @@ from taso_opt.core.literal import literal_value
 from taso_opt.core.term import Term, postorder
 from taso_opt.cost.guess import Guesses
 from taso_opt.cost.kernels.alike import PartNumbers
+from taso_opt.cost.kernels.execution import execution_order
 from taso_opt.cost.kernels.layout import NOTHING, Around, Layouts, as_output, is_of_images, lay_out, split_form
 from taso_opt.cost.kernels.reuse import Read, Reading, ReadTimes, excess_seconds
 from taso_opt.cost.kernels.units import Unit, UnitFinder, ValueOf
@@ -152,10 +153,16 @@ class CostModel:
         if not reads:
             return alone
         if len({read.weights for read in reads}) < len(reads):  # else each lies as far away as all together are large
-            place = {term: at for at, term in enumerate(self._in_order(outputs))}
-            reading.sort(key=lambda unit: max(place[root] for root in unit.roots))
+            place = self._places(outputs, kernels)
+            reading.sort(key=lambda unit: max(place.get(member, -1) for member in unit.members))
         readings = [Reading(self._reads(unit), self._known[unit.key], self._reach(unit)) for unit in reading]
         return alone + excess_seconds(readings, (READ_DISTANCES[0], READ_DISTANCES[-1]), self._times_of_reads)
+
+    def _places(self, outputs: Sequence[Term], kernels: Sequence[Unit]) -> Mapping[Term, int]:
+        """When the runtime executes the terms of a graph."""
+        written = [term for term in self._in_order(outputs) if not self.finder.is_constant(term)]
+        fused = [unit.members for unit in kernels if unit.computes("MatMul") or unit.has_convolution]
+        return execution_order(written, fused)
 
     def _reads(self, unit: Unit) -> list[Read]:
         place = unit.roots, unit.members  # what a root is executed with is not the same in every graph

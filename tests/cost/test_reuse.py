@@ -187,8 +187,9 @@ def test_weights_that_two_kinds_of_kernels_read_are_kept_twice_at_run_time(tmp_p
 
 def test_the_costs_of_a_model_are_for_the_order_of_its_file(tmp_path):
     """Where two weights are read in turn, but a walk from the outputs would meet both reads of each in a row."""
-    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,512] x) => (float[1,512] y, float[1,512] z) {
-        a = MatMul(x, v)  b = MatMul(x, w)  y = MatMul(a, v)  z = MatMul(b, w)
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1,512] a, float[1,512] b) => (float[1,512] p, float[1,512] r, float[1,512] q, float[1,512] s) {
+        p = MatMul(a, v)  q = MatMul(a, w)  r = MatMul(b, v)  s = MatMul(b, w)
     }"""
     proto, generator = parser.parse_model(text), np.random.default_rng(1)
     for name in "vw":
