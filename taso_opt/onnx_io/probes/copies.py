@@ -21,12 +21,18 @@ def repeat(model: ModelProto, copies: int, turns: int = 1) -> None:
     first.CopyFrom(model.graph)
     for copy in range(1, copies):
         model.graph.MergeFrom(_renamed(first, f"_copy{copy}"))
+    if turns > 1:
+        _read_again(model.graph, turns)
+
+
+def _read_again(graph: GraphProto, turns: int) -> None:
+    """Add all nodes of a graph to it, in place, so many times in all, each time on other inputs."""
     once = GraphProto()
-    once.CopyFrom(model.graph)
-    weights = {tensor.name for tensor in once.initializer}
+    once.CopyFrom(graph)
+    weights = {tensor.name for tensor in graph.initializer}
     del once.initializer[:]
     for turn in range(1, turns):
-        model.graph.MergeFrom(_renamed(once, f"_turn{turn}", weights))
+        graph.MergeFrom(_renamed(once, f"_turn{turn}", weights))
 
 
 def chain(model: ModelProto, copies: int, operand: str, result: str) -> None:
