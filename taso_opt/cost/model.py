@@ -64,7 +64,7 @@ class CostModel:
         """`builder` has bindings that give every size a number; `opset` and the values of constants are the model's.
 
         `heard` takes the number of units in each batch before it is measured; `in_order` lists the terms of a graph in
-        the order of its file, about in which they are computed; `launches` is as a Measurer says.
+        the order of its file, from which that of execution follows; `launches` is as a Measurer says.
         """
         self._heard, self._in_order = heard, in_order
         self._builder, self._table, self._measurer, self._opset = builder, table, measurer, opset

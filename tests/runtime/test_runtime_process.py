@@ -163,19 +163,11 @@ def test_a_child_starts_before_anything_is_asked(unary):
         assert process.pid == first
 
 
-def test_a_child_that_died_before_it_was_ready_is_replaced(unary):
+@pytest.mark.parametrize("is_asked", [False, True], ids=["before it is ready", "between requests"])
+def test_a_child_that_died_unnoticed_is_replaced(unary, is_asked):
     with RuntimeProcess() as process:
-        first = process.pid
-        assert first is not None
-        os.kill(first, signal.SIGKILL)
-        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
-        describe(process, unary("Relu"))
-        assert process.pid != first
-
-
-def test_a_child_that_died_between_requests_is_replaced(unary):
-    with RuntimeProcess() as process:
-        describe(process, unary("Relu"))
+        if is_asked:
+            describe(process, unary("Relu"))
         first = process.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
