@@ -10,7 +10,7 @@ from taso_opt.runtime import RunSettings, RuntimeInfo
 
 CPU_INFO = Path("/proc/cpuinfo")
 
-METHOD = "method 5"
+METHOD = "method 6"
 """How costs are measured. It changes whenever `measure` and what it stands on do: two ways give different costs."""
 
 

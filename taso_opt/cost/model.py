@@ -75,6 +75,7 @@ class CostModel:
         self._known: dict[str, float] = {}
         self._forms: dict[str, str] = {}
         self._awaited: dict[tuple[tuple[Term, ...], frozenset[Term]], list[Read]] = {}
+        self._reaches: dict[str, int] = {}
         self._read_times: ReadTimes | None = None
         self._fresh: set[str] = set()
         self._shelf = Shelf(table, self.place)
@@ -174,8 +175,10 @@ class CostModel:
 
     def _reach(self, unit: Unit) -> int:
         """How many bytes of weights were read from one read of a unit's weights to the next when it was measured."""
-        size = sum(read.size for read in self._reads(unit))
-        return size * self._measurer.surroundings.copies(size)
+        known = self._reaches.get(unit.key)
+        if known is None:
+            known = self._reaches[unit.key] = self._measurer.reach(unit, self._builder, self.finder)
+        return known
 
     def _times_of_reads(self) -> ReadTimes:
         """The seconds that reading weights takes by distance, measured once per device; the same where that fails."""

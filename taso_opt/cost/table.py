@@ -250,7 +250,8 @@ class CostTable:
                 "CREATE TABLE IF NOT EXISTS verdicts (device TEXT, check_digest TEXT, verdict TEXT, "
                 "PRIMARY KEY (device, check_digest)) WITHOUT ROWID"
             )
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            if version != SCHEMA_VERSION:
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.commit()
         return connection
 

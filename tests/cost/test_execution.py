@@ -25,6 +25,9 @@ BODIES = {
     "functions of sums made last, from the other end": "(float[1,8] x, float[1,8] u) => (float[1,8] z)"
     "{ k = Exp(u) a = MatMul(x, v) b = MatMul(k, w) c = Add(a, b) d = Sigmoid(c)"
     "  e = MatMul(x, w) f = MatMul(k, v) g = Add(e, f) h = Tanh(g) z = Mul(d, h) }",
+    "factors before and behind products": "(float[1,8] x, float[1,8] u) => (float[1,8] z)"
+    "{ a = Div(x, half) b = MatMul(a, v) c = Mul(b, half) d = Tanh(c) e = MatMul(u, w) f = Mul(half, e) g = Tanh(f)"
+    "  k = Mul(u, half) l = MatMul(k, v) n = Sub(l, d) z = Sub(n, g) }",
     "two outputs of one node": "(float[1,8] x) => (float[1,4] y, float[1,4] z)"
     "{ a = MatMul(x, v) b, c = Split<axis = -1>(a, parts) d = Tanh(b) e = Exp(d) y = Mul(e, c) z = Neg(c) }",
 }
@@ -46,6 +49,7 @@ def model_path(request, tmp_path):
         weights = generator.standard_normal((SIZE, SIZE)).astype(np.float32)
         proto.graph.initializer.append(numpy_helper.from_array(weights, name))
     proto.graph.initializer.append(numpy_helper.from_array(np.array([4, 4]), "parts"))
+    proto.graph.initializer.append(numpy_helper.from_array(np.array(0.5, np.float32), "half"))
     for node in proto.graph.node:
         node.name = node.output[0]
     path = tmp_path / "model.onnx"

@@ -2,7 +2,7 @@
 
 from taso_opt.core.term import Const, Var
 from taso_opt.cost.kernels.units import UnitFinder
-from taso_opt.cost.kernels.work import awaited
+from taso_opt.cost.kernels.work import awaited, rough_seconds
 from taso_opt.cost.measuring.unit_model import places_in
 from taso_opt.runtime.inputs import FEW_INTEGERS
 from terms import tensor
@@ -28,3 +28,9 @@ def test_a_table_is_not_waited_for_as_weights_are(op):
     finder = UnitFinder(op)
     assert awaited(lookup, op, finder) == []
     assert [read.size for read in awaited(product, op, finder)] == [4 * 512**2]
+
+
+def test_a_table_that_is_too_large_to_be_measured_is_not_taken_to_be_moved(op):
+    places = tensor(Var, "places", 4, dtype="int64")
+    small, large = (op.Gather(tensor(Const, "table", rows, 512), places, axis=-2) for rows in (8, 1 << 23))
+    assert rough_seconds(the_unit(op, small), op) == rough_seconds(the_unit(op, large), op) < 1e-5

@@ -103,6 +103,9 @@ class DearFromAfar:
     def measure_cores(self, units, builder, finder, opset):
         return []
 
+    def reach(self, unit, builder, finder):
+        return 4 << 20
+
     def measure_reads(self, builder, opset):
         self.asked += 1
         return [CostEntry(self.machine, read_key(one), float(one >> 20), 0.0, 1) for one in READ_DISTANCES]

@@ -3,8 +3,9 @@
 from itertools import product
 from math import ceil
 
+import numpy as np
 import pytest
-from onnx import parser
+from onnx import numpy_helper, parser
 
 from taso_opt.core.term import Const, Var
 from taso_opt.core.types import TensorType
@@ -59,6 +60,19 @@ def test_a_kernel_moves_what_it_reads_and_gives_and_three_of_them_lie_between(tm
     model = read_model(path, load_specs(), {})
     around = Surroundings.of_model(model, load_specs().builder(model.bindings))
     assert around == Surroundings(weights=MIB, buffers=16 * MIB)  # three times 4.7 MiB is 14
+
+
+@pytest.mark.parametrize(("scores", "weights"), [("Neg(rows)", MIB), ("MatMul(rows, turned)", 6 * MIB)])
+def test_of_a_table_little_is_read_unless_a_product_reads_it_too(scores, weights, tmp_path):
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+    g (int64[1] word) => (float[N, M] z) {{ rows = Gather(table, word) turned = Transpose(table) z = {scores} }}"""
+    proto = parser.parse_model(text)
+    proto.graph.initializer.append(numpy_helper.from_array(np.ones((3072, 512), np.float32), "table"))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    model = read_model(path, load_specs(), {})
+    around = Surroundings.of_model(model, load_specs().builder(model.bindings))
+    assert around.weights == weights
 
 
 @pytest.mark.parametrize(("steps", "turns"), [(1, 1), (3, 4), (5, 4), (6, 8), (40, 16)])
@@ -145,6 +159,25 @@ def test_conversions_of_layouts_lie_as_far_apart(asked, layout):
     for buffers, copies in ((MIB, 1), (4 * MIB, 4), (5 * MIB, 5)):
         measurer(buffers).measure([unit], op, UnitFinder(op), 17)
         assert asked[unit.key].copies == copies
+
+
+def test_what_was_read_between_two_reads_of_weights_is_what_the_copies_of_a_kernel_have(asked):
+    op = load_specs().builder()
+    for side, mebibytes in ((512, 32), (128, 2)):
+        (unit,) = UnitFinder(op).units([op.MatMul(tensor(Var, 1, side), tensor(Const, side, side))])
+        measuring = measurer(weights=32 * MIB)
+        measuring.measure([unit], op, UnitFinder(op), 17)
+        assert measuring.reach(unit, op, UnitFinder(op)) == asked[unit.key].weight_bytes == mebibytes * MIB
+
+
+@pytest.mark.parametrize(("pixels", "copies"), [(32, 12), (1024, 2), (4096, 1)])
+def test_sums_of_convolutions_stand_in_a_row_as_long_as_that_is_not_too_large(asked, pixels, copies):
+    op = load_specs().builder()
+    image, other = (Var(name, TensorType("float32", (1, 32, pixels, pixels))) for name in "xy")
+    attributes = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), "group": 1}
+    (unit,) = UnitFinder(op).units([op.Add(op.Conv(image, tensor(Const, 32, 32, 1, 1), **attributes), other)])
+    measurer().measure_cores([unit], op, UnitFinder(op), 17)
+    assert asked[unit.key].copies == copies if unit.key in asked else copies == 1
 
 
 def test_there_are_only_so_many_copies(asked):

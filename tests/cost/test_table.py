@@ -5,6 +5,7 @@ import math
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -70,6 +71,17 @@ def test_what_cannot_be_stored_is_said_and_the_run_goes_on(tmp_path, caplog):
             table.decide("here", "contest", 1)
         assert table.load("here") == {"a": 1.0} and table.decision("here", "contest") is None
     assert caplog.text.count("cannot be written, and is not") == 2
+
+
+def test_opening_a_table_writes_nothing_to_it(tmp_path):
+    path = tmp_path / "costs.sqlite"
+    with CostTable(path) as table:
+        table.store([entry("a", 1.0)])
+    with closing(sqlite3.connect(path)) as beside:
+        (before,) = beside.execute("PRAGMA data_version").fetchone()
+        with CostTable(path) as table:
+            assert table.load("here") == {"a": 1.0}
+        assert beside.execute("PRAGMA data_version").fetchone() == (before,)
 
 
 def test_a_folder_in_the_way_is_an_error_of_one_sentence(tmp_path):

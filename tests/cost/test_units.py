@@ -178,6 +178,29 @@ def test_a_transposed_operand_and_a_scalar_factor_join_the_product():
     assert len(keys(op, [op.Mul(product, tensor(Var, "t", 4, 6))])) == 2
 
 
+def test_a_product_takes_in_the_factors_of_its_operands_turned_or_not():
+    op = load_specs().builder()
+    x, y, s = tensor(Var, "x", 2, 4, 8), tensor(Var, "y", 2, 6, 8), tensor(Const, "s", 1)
+    turned = op.Transpose(op.Mul(s, y), perm=(-1, -2))
+    assert len(keys(op, [op.MatMul(op.Div(x, s), turned)])) == 1
+    assert len(keys(op, [op.Div(op.MatMul(op.Mul(x, s), turned), s)])) == 1
+    first = op.MatMul(x, tensor(Const, "w", 8, 8))
+    assert len(keys(op, [op.MatMul(op.Mul(first, s), turned)])) == 2
+
+
+def test_what_is_no_factor_of_one_product_is_a_unit_of_its_own():
+    op = load_specs().builder()
+    x, w, s = tensor(Var, "x", 2, 4, 8), tensor(Const, "w", 8, 6), tensor(Const, "s", 1)
+    scaled, product = op.Mul(x, s), op.MatMul(x, w)
+    assert len(keys(op, [op.Div(s, product)])) == 2
+    assert len(keys(op, [op.MatMul(op.Div(s, x), w)])) == 2
+    assert len(keys(op, [op.MatMul(op.Mul(x, tensor(Const, "v", 8)), w)])) == 2
+    assert len(keys(op, [op.MatMul(scaled, w), scaled])) == 2
+    assert len(keys(op, [op.Add(op.MatMul(scaled, w), tensor(Const, "b", 6))])) == 2
+    gelu = op.Mul(op.Mul(x, op.Add(op.Erf(x), tensor(Const, "one"))), s)
+    assert len(keys(op, [op.MatMul(gelu, w)])) == 2
+
+
 def test_zeros_around_pixels_join_the_convolution_that_alone_reads_them():
     op = load_specs().builder()
     window = {"strides": (2, 2), "pads": (0,) * 4, "dilations": (1, 1), "group": 1}

@@ -41,6 +41,16 @@ def test_nodes_that_run_and_are_never_written_are_found_with_all_that_their_time
     assert len({one.key for one in kinds}) == 2
 
 
+def test_nodes_of_other_types_are_of_other_kinds(read):
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (%s[2,5] x, %s[5,7] y) => (%s[2,7] z) '
+    keys = set()
+    for kind in ("float", "double"):
+        model = read(text % ((kind,) * 3) + '{ z = Einsum <equation = "nd,de->ne"> (x, y) }')
+        (one,) = own_spellings(model, load_specs(), load_specs().builder(model.bindings)).values()
+        keys.add(one.key)
+    assert len(keys) == 2
+
+
 def test_both_models_of_a_node_compute_the_same_and_have_their_weights_left_out(read, run):
     text = '<ir_version: 3, opset_import: ["" : 12]> g (float[2,5] x, float[5,7] y) => (float[7,2] z) %s'
     model = read(text % '{ z = Einsum <equation = "nd,de->en"> (x, y) }')

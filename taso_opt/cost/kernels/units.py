@@ -2,12 +2,13 @@
 
 The runtime's CPU provider fuses, at load time, an activation or a sum into the convolution before it, zeros around the
 pixels that it reads into its pads, a bias into a product with one matrix, other sums and the activation behind a sum or
-a batch normalization into a product of two matrices, and a scalar factor or a transposition into any product. A unit is
-such a group, a region of light operators that the runtime may fuse as a whole (see `regions`), or a single operator;
-its cost is measured as a small model under all optimizations, so that a fusion that the runtime does not make after all
-costs what its parts cost. Constant scales and shifts of the channels that a convolution gives, batch normalizations
-among them, go into its filters and its bias, in each runtime: units that differ in these alone have one key. So have
-convolutions that add up many products, with a bias and without, where a bias is no kernel of its own.
+a batch normalization into a product of two matrices, and a transposition or a scalar factor, before it or behind it,
+into any product. A unit is such a group, a region of light operators that the runtime may fuse as a whole (see
+`regions`), or a single operator; its cost is measured as a small model under all optimizations, so that a fusion that
+the runtime does not make after all costs what its parts cost. Constant scales and shifts of the channels that a
+convolution gives, batch normalizations among them, go into its filters and its bias, in each runtime: units that differ
+in these alone have one key. So have convolutions that add up many products, with a bias and without, where a bias is no
+kernel of its own.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class UnitFinder:
             self.builder,
             below=lambda term: self.depth_of(term) if term in boundary else None,
         )
-        return [self._unit(members, uses) for members in merged]
+        return [self._unit(members, uses) for members in self._with_factors(merged, uses)]
 
     def depth_of(self, term: Term) -> int:
         """How many operators lie on the longest way up to a term, itself included."""
@@ -172,6 +173,15 @@ class UnitFinder:
                 members = [*before, *members]
         group.update((member, members) for member in members)
         return members
+
+    def _with_factors(self, groups: list[list[Term]], uses: Mapping[Term, int]) -> list[list[Term]]:
+        """The groups, where products have taken in the factors of their operands that are in no group with others."""
+        alone = {group[0] for group in groups if len(group) == 1 and _multiplied(group[0], self) is not None}
+        if not alone:
+            return groups
+        taken = {id(group): [one for one in _read(group) if one in alone and uses[one] == 1] for group in groups}
+        gone = {factor for factors in taken.values() for factor in factors}
+        return [[*taken[id(group)], *group] for group in groups if group[0] not in gone]
 
     def _precedence(self, operand: Term, group: Sequence[Term]) -> int:
         """Which of two operands a sum goes to, in whatever order they stand: to the higher one.
@@ -264,15 +274,35 @@ def _fuses(term: Apply, before: Sequence[Term], finder: UnitFinder) -> bool:
             return is_light or _filtered(term, before, finder) is not None
         return term.operator in ACTIVATIONS and not (isinstance(last, Apply) and last.operator in ACTIVATIONS)
     if last is not anchor:
-        is_sum = isinstance(last, Apply) and last.operator == "Add"
-        return is_sum and term.operator in GEMM_ACTIVATIONS and finder.rank(anchor) == 2
+        return _is_sum(last) and term.operator in GEMM_ACTIVATIONS and finder.rank(anchor) == 2
     if term.operator == "Add":
         return len(others) == 1 and _is_gemm_sum(anchor, others[0], finder.builder)
-    if not others or not all(map(finder.is_constant, others)):
-        return False
     if term.operator == "BatchNormalization":
-        return finder.rank(anchor) == 2
-    return term.operator == "Mul" and len(others) == 1 and finder.elements(others[0]) == 1
+        return finder.rank(anchor) == 2 and all(map(finder.is_constant, others))
+    return _multiplied(term, finder) is last
+
+
+def _multiplied(term: Term, finder: UnitFinder) -> Term | None:
+    """What a term multiplies, or divides, by one constant number; None where it does something else."""
+    if not isinstance(term, Apply) or term.operator not in ("Div", "Mul"):
+        return None
+    value, number = term.args
+    if term.operator == "Mul" and finder.is_constant(value):
+        value, number = number, value
+    is_factor = finder.is_constant(number) and finder.elements(number) == 1
+    return value if is_factor and finder.rank(number) <= finder.rank(value) else None
+
+
+def _read(group: Sequence[Term]) -> list[Term]:
+    """What a product reads, turned by itself or not; nothing where a sum is fused with it: that takes in no factors."""
+    anchor = _anchor(group)
+    if anchor is None or anchor.operator != "MatMul" or any(_is_sum(member) for member in group):
+        return []
+    return [one.args[0] if isinstance(one, Apply) and one in group else one for one in anchor.args]
+
+
+def _is_sum(term: Term) -> bool:
+    return isinstance(term, Apply) and term.operator == "Add"
 
 
 def _is_gemm_sum(product: Apply, added: Term, builder: Builder) -> bool:

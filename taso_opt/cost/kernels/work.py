@@ -57,6 +57,12 @@ def is_compute_bound(unit: Unit, builder: Builder, size: int) -> bool:
     return unit_work(unit, builder) > COMPUTE_BOUND * size
 
 
+def table_bytes(unit: Unit, builder: Builder) -> int:
+    """The bytes of what a unit looks up in, of which it reads little more than it finds."""
+    tables = {lookup.args[0] for lookup in lookups(unit)}
+    return sum(type_bytes(builder.type(operand)) for operand in operands(unit) if operand in tables)
+
+
 def unit_bytes(unit: Unit, builder: Builder) -> int:
     """The bytes of everything that goes in and out of the members of a unit, once."""
     results = sum(type_bytes(kind) for member in unit.members for kind in builder.types(member))
@@ -148,7 +154,6 @@ def unit_work(unit: Unit, builder: Builder) -> int:
 
 def rough_seconds(unit: Unit, builder: Builder) -> float:
     """The cost of a unit by the bytes that it moves and the numbers that it multiplies, within a factor of ten."""
-    moved, multiplied = (
-        min(count, MOST_COUNTED) for count in (unit_bytes(unit, builder), multiplications(unit, builder))
-    )
+    moved = min(unit_bytes(unit, builder) - table_bytes(unit, builder), MOST_COUNTED)
+    multiplied = min(multiplications(unit, builder), MOST_COUNTED)
     return moved / BYTES_A_SECOND + multiplied / MULTIPLICATIONS_A_SECOND

@@ -202,10 +202,12 @@ class Measurer:
     def measure_spellings(self, nodes: Sequence[OwnSpelling], builder: Builder) -> list[CostEntry]:
         """Two entries for each node, under the keys of `spelling_keys`; what is too large costs infinity.
 
-        A few copies of each give the mean over places in memory, but for weights that no cache holds.
+        Both are timed in one batch. A few copies of each give the mean over places in memory, but for weights that no
+        cache holds.
         """
-        prepared: list[_Prepared] = []
+        entries: list[CostEntry] = []
         for node in nodes:
+            prepared: list[_Prepared] = []
             weights, values = (sum(map(type_bytes, kinds)) for kinds in (node.weights, node.values))
             few = min(PLACES, max(1, FILLS_CACHES // max(1, weights)))
             copies = min(MOST_COPIES, max(few, self.surroundings.copies(weights) if weights else 1))
@@ -213,7 +215,8 @@ class Measurer:
             for key, model in zip(spelling_keys(node), (node.in_file, node.by_rules), strict=True):
                 timed = model if weights + values <= LARGEST_UNIT else None
                 prepared.append(_Prepared(key, timed, copies, (1, 1), WHOLE, *sizes))
-        return self._entries(prepared, self._timed(prepared, builder))
+            entries += self._entries(prepared, self._timed(prepared, builder))
+        return entries
 
     def measure_reads(self, builder: Builder, opset: int) -> list[CostEntry]:
         """What a product of one row takes by how far its weights, `READ_BYTES`, lie: an entry for each distance."""
@@ -229,6 +232,11 @@ class Measurer:
             prepared.append(_Prepared(key, model, copies, weight_bytes=distance, waits=True, turns=turns))
         entries = self._entries(prepared, self._timed(prepared, builder))
         return [replace(entry, device=self.machine) for entry in entries]
+
+    def reach(self, unit: Unit, builder: Builder, finder: UnitFinder) -> int:
+        """How many bytes of weights are read from one read of a unit's weights to the next while it is measured."""
+        weights = sum(read.size for read in awaited(unit, builder, finder))
+        return weights * self._copies(unit, builder, weights)
 
     def measure_canary(self, builder: Builder) -> CostEntry:
         """What the canary takes now; infinity where it cannot be measured."""
@@ -361,7 +369,8 @@ def _in_a_row(unit: Unit, builder: Builder) -> int:
     if not unit.has_convolution or not any(operand in unit.inputs for one in sums for operand in one.args):
         return 1
     moving_s = result_bytes(unit, builder) / BYTES_A_SECOND
-    return min(MOST_COPIES, ceil(MOST_COPIES * moving_s * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder)))
+    wanted = ceil(MOST_COPIES * moving_s * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder))
+    return max(1, min(MOST_COPIES, wanted, LARGEST_UNIT // max(1, kernel_bytes(unit, builder))))
 
 
 def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:

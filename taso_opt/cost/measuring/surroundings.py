@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import log2
 
-from taso_opt.cost.kernels.units import Unit, UnitFinder
-from taso_opt.cost.kernels.work import awaited, kernel_bytes
+from taso_opt.core.term import Term, is_constant, postorder
+from taso_opt.cost.kernels.units import Unit, UnitFinder, operands
+from taso_opt.cost.kernels.work import awaited, kernel_bytes, lookups, table_bytes, type_bytes
 from taso_opt.onnx_io import Model, weight_bytes
 from taso_opt.spec.builder import Builder
 
@@ -38,9 +40,10 @@ class Surroundings:
         """Those of the kernels of a model; `builder` has bindings that give every size a number."""
         finder = UnitFinder(builder, model.number)
         units = finder.units(model.graph.outputs)
-        moved = sum(kernel_bytes(unit, builder) for unit in units)
+        moved = sum(kernel_bytes(unit, builder) - table_bytes(unit, builder) for unit in units)
         buffers = distance(KERNELS_BETWEEN * moved // max(1, len(units)))
-        return cls(working_set(weight_bytes(model)), buffers, turns_of(units, builder, finder))
+        tables = sum(type_bytes(builder.type(table)) for table in _tables(units) if is_constant(table))
+        return cls(working_set(weight_bytes(model) - tables), buffers, turns_of(units, builder, finder))
 
     def copies(self, weight_bytes: int) -> int:
         """How many copies of a kernel with weights of so many bytes read about as many as the model does."""
@@ -64,6 +67,13 @@ def working_set(weight_bytes: int) -> int:
     wanted = min(max(weight_bytes, SMALLEST), LARGEST)
     power = 1 << (wanted.bit_length() - 1)
     return min((power, power * 5 // 4, power * 3 // 2, power * 7 // 4, power * 2), key=lambda size: abs(size - wanted))
+
+
+def _tables(units: Sequence[Unit]) -> AbstractSet[Term]:
+    """What units only look up in: of that they read little."""
+    found = {lookup.args[0] for unit in units for lookup in lookups(unit)}
+    read = [operand for unit in units if not lookups(unit) for operand in operands(unit) if is_constant(operand)]
+    return found - set(postorder(read))
 
 
 def turns_of(units: Sequence[Unit], builder: Builder, finder: UnitFinder) -> int:

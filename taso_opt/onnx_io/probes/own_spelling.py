@@ -113,10 +113,14 @@ def _is_written(model: Model, result: Term) -> bool:
 
 def _key(model: Model, at: int, builder: Builder) -> str:
     node, operands = model.proto.graph.node[at], model.uses[at].operands
-    described = [f"{'w' if is_constant(operand) else 'x'}: {builder.type(operand)}" for operand in operands]
+    described = [f"{'w' if is_constant(one) else 'x'}: {_described(builder.type(one))}" for one in operands]
     attributes = sorted(f"{one.name}={helper.get_attribute_value(one)!r}" for one in node.attribute)
-    given = ", ".join(str(builder.type(result)) for result in _results(model, at))
+    given = ", ".join(_described(builder.type(result)) for result in _results(model, at))
     return f"{node.op_type}({', '.join(described)}; {', '.join(attributes)}) of opset {model.opset}: {given}"
+
+
+def _described(kind: TensorType) -> str:
+    return f"{kind.dtype}{kind}"
 
 
 def _own_spelling(key: str, model: Model, at: int, builder: Builder) -> OwnSpelling | None:
