@@ -37,7 +37,7 @@ from taso_opt.core.machine.garbage import rare_garbage_collection
 from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, is_constant, postorder
-from taso_opt.cost import CostModel, CostTable, Measurer
+from taso_opt.cost import LATENCY, CostModel, CostTable, Measurer
 from taso_opt.errors import MismatchError, UncheckableError, UnsupportedError
 from taso_opt.onnx_io import (
     Model,
@@ -194,18 +194,23 @@ def _searched(job: Job, rules: CompiledRules, latency: CostModel, bound: Builder
         job.tell(f"searching: {graphs} expanded, best predicted {predicted}, {left:.0f} s left")
 
     found = None
-    while True:
-        costs = Costs.of(job.goal, latency, bound, outputs)
-        limits = SearchLimits(budget=max(0.0, job.budget - clock.seconds))
-        space = model.builder, rewriter, costs.oracle, spellable(model, without=job.without)
-        result = BacktrackingSearch(*space, job.settings.alpha, limits, clock).run(outputs, report)
-        found = result if found is None else result.after(found)
-        leader = found.leader
-        if leader is None or clock.is_past(job.budget):
-            break
-        found = replace(found, doubted=(*found.doubted, leader.outputs))
-        if not _rests_on_noise(found, leader, outputs, latency):
-            break
+    try:
+        while True:
+            costs = Costs.of(job.goal, latency, bound, outputs)
+            limits = SearchLimits(budget=max(0.0, job.budget - clock.seconds))
+            space = model.builder, rewriter, costs.oracle, spellable(model, without=job.without)
+            result = BacktrackingSearch(*space, job.settings.alpha, limits, clock).run(outputs, report)
+            found = result if found is None else result.after(found.priced(costs.oracle.cost))
+            leader = found.leader
+            if leader is None or clock.is_past(job.budget) or not job.goal.weight(LATENCY):
+                break
+            found = replace(found, doubted=(*found.doubted, leader.outputs))
+            if not _rests_on_noise(found, leader, outputs, latency) or clock.is_past(job.budget):
+                break
+    except KeyboardInterrupt:
+        if found is None or not found.plans[0].steps:
+            raise
+        found = replace(found, stopped_by="interrupt")
     return found.priced(Costs.of(job.goal, latency, bound, outputs).oracle.cost)
 
 

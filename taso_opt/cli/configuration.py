@@ -37,9 +37,9 @@ def find_configuration(folder: Path) -> Configuration | None:
     """The nearest configuration at or above a folder; InvalidInputError for a file that is no TOML."""
     for place in (folder, *folder.parents):
         own, project = place / OWN_FILE, place / PROJECT_FILE
-        if own.is_file():
+        if os.path.isfile(own):
             return Configuration(own, _read(own))
-        if project.is_file() and f"[{SECTION}" in project.read_text(encoding="utf-8", errors="replace"):
+        if f"[{SECTION}" in _text(project):
             tools = _read(project).get("tool")
             section = tools.get("tasoopt") if isinstance(tools, Mapping) else None
             if isinstance(section, Mapping):
@@ -144,6 +144,14 @@ def _value(option: click.Option, value: Any, path: Path) -> Any:
     if isinstance(option.type, click.Path):
         return [str(path.parent / str(one)) for one in value] if several else str(path.parent / str(value))
     return value
+
+
+def _text(path: Path) -> str:
+    """What a file says that may be of others; nothing where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    except OSError:
+        return ""
 
 
 def _read(path: Path) -> dict[str, Any]:

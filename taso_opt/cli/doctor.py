@@ -169,7 +169,7 @@ def find_cache_folder() -> Path:
 
 def cache_problems(folder: Path) -> Iterator[Problem]:
     """A cache folder that can neither be written nor made."""
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    nearest = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         yield Problem(f"expected a cache folder that can be written, found {nearest}", "export TASOOPT_CACHE=FOLDER")
 

@@ -50,6 +50,9 @@ class CostModel:
     Nothing tells whether a cost comes from the table, and so no decision depends on it (see `shelf`).
     """
 
+    adds_up = True
+    """Whether a graph costs about what its kernels do."""
+
     def __init__(
         self,
         builder: Builder,

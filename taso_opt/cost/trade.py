@@ -31,6 +31,8 @@ class TradeCost:
         wanted = {name for name, _ in goal.weights}
         self._wanted = wanted | ({MEMORY} if goal.memory_limit is not None else set())
         self._wanted |= {WEIGHTS} if goal.size_growth is not None else set()
+        self.adds_up = not self._wanted & {MEMORY, WEIGHTS}
+        """Whether a graph costs about what its kernels do: its peak of memory, and weights read twice, are not sums."""
         self.before = self.quantities(original)
         self._local = {name: self._sum(name, original) for name in wanted}
         self._total = sum(weight for _, weight in goal.weights)

@@ -141,6 +141,8 @@ class BacktrackingSearch:
             self._pass_over(patience, kept, heard)
             self._picture(kept, expired)
             self._widen(kept, expired)
+            if expired():
+                patience.overrun()
         except KeyboardInterrupt:
             if kept.best is original:
                 raise
@@ -367,7 +369,9 @@ class BacktrackingSearch:
         if outputs is None:
             return None
         cost = self._cost.cost(outputs)
-        if move.change >= 0:  # what the noise of costs gave a move that promises nothing must not be credited to it
+        if (
+            move.change >= 0 and self._cost.adds_up
+        ):  # what the noise of costs gave a move that promises nothing must not be credited to it
             cost = max(cost, parent.cost)
         return Plan(outputs, cost, (*parent.steps, *move.steps))
 

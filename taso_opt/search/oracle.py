@@ -14,6 +14,11 @@ U = TypeVar("U", bound=Hashable)
 class CostOracle(Protocol[U]):
     """Costs in seconds of graphs, as sums over the units that the runtime executes."""
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether a graph costs about what its kernels cost together: then what they do not gain is no gain."""
+        ...
+
     def cost(self, outputs: Sequence[Term]) -> float:
         """The cost of a whole graph."""
         ...

@@ -86,10 +86,12 @@ class SearchResult:
         return replace(self, plans=(*cheaper, original))
 
     def after(self, earlier: SearchResult) -> SearchResult:
-        """The same as the end of a longer search that began with an earlier one."""
+        """The same as the end of a longer search that began with an earlier one, priced by the same costs."""
         explored, expanded, seconds = earlier.explored, earlier.expanded, earlier.seconds
+        plans = {plan.outputs: plan for plan in (*earlier.plans[:-1], *self.plans[:-1])}
         return replace(
             self,
+            plans=(*sorted(plans.values(), key=lambda plan: plan.cost), self.plans[-1]),
             explored=self.explored + explored,
             expanded=self.expanded + expanded,
             seconds=self.seconds + seconds,
@@ -170,6 +172,10 @@ class Patience:
     def interrupt(self) -> None:
         """Note that the user wants no more than what is found."""
         self.reason = "interrupt"
+
+    def overrun(self) -> None:
+        """Note that what was left to do was cut short."""
+        self.reason = "budget"
 
     def spend(self) -> None:
         """Note that a graph is expanded."""

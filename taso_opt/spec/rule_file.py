@@ -139,9 +139,9 @@ def proofs_path(library: Path) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
-        raise InvalidInputError(f"expected a rule file, found no regular file: {path}")
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
+            raise InvalidInputError(f"expected a rule file, found no regular file: {path}")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:

@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import helper, numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.preparing import replaced_calls
@@ -32,6 +32,24 @@ def test_what_a_function_computes_is_rewritten(model, process, first_wins):
     assert (record.operators_before, record.operators_after) == ({"my.chain": 1}, {"MatMul": 1})
     written = onnx.load(record.output)
     assert not written.functions and [entry.domain for entry in written.opset_import] == ["", "my"]
+
+
+def test_a_function_written_out_keeps_to_the_limits_too(model, process, first_wins):
+    impossible = OptimizeSettings(memory_limit=1000, budget=20)
+    record = optimize_file(model, impossible, process=process)
+    assert (record.result, record.reason) == ("unchanged", "no rewriting within the limits is better by the objective")
+
+
+def test_what_a_function_holds_is_no_growth_of_the_model_that_holds_it_instead(model, process, first_wins):
+    proto = onnx.load(model)
+    held = proto.graph.initializer.pop(1)
+    constant = helper.make_node("Constant", [], ["held"], value=held)
+    proto.functions[0].node.insert(0, constant)
+    proto.functions[0].node[2].input[1] = "held"
+    del proto.functions[0].input[2], proto.graph.node[0].input[2]
+    onnx.save(proto, model)
+    record = optimize_file(model, OptimizeSettings(max_size_growth=0, budget=20), process=process)
+    assert record.result == "improved" and record.bytes_added < 0
 
 
 def test_a_call_that_no_rule_gains_by_comes_back_as_it_was(model, process, none_wins):

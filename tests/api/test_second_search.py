@@ -1,8 +1,15 @@
 """A search is repeated where what it found looks otherwise when its costs are measured again, and only there."""
 
-import pytest
+from dataclasses import replace
 
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+from taso_opt.api import OptimizeSettings, optimization, optimize_file
 from taso_opt.api.optimization import _rests_on_noise
+from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import Plan, SearchResult
 
 ORIGINAL, OTHER = ("original",), ("other",)
@@ -64,3 +71,41 @@ def test_a_search_that_was_ended_before_its_end_has_no_leader_to_doubt(stopped_b
 
 def test_a_search_without_a_runner_up_has_no_leader_either():
     assert SearchResult((Plan(ORIGINAL, 1.0),), 1, 1, 0.0, "patience").leader is None
+
+
+CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
+chain (float[64,512] x) => (float[64,16] y) { h = MatMul(x, a)  y = MatMul(h, b) }"""
+
+
+@pytest.fixture
+def chain(tmp_path):
+    proto = parser.parse_model(CHAIN)
+    for name, shape in (("a", (512, 512)), ("b", (512, 16))):
+        values = np.random.default_rng(0).standard_normal(shape).astype(np.float32) / 512**0.5
+        proto.graph.initializer.append(numpy_helper.from_array(values, name))
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    return path
+
+
+@pytest.mark.parametrize("objective", ["latency", "flops"])
+@pytest.mark.parametrize("end", ["nothing", "interrupt"])
+def test_a_second_search_loses_nothing_of_the_first_and_is_made_where_times_count(
+    end, objective, chain, process, monkeypatch, first_wins
+):
+    searches = []
+
+    class Search(BacktrackingSearch):
+        def run(self, outputs, progress=None):
+            searches.append(outputs)
+            found = super().run(outputs, progress)
+            if len(searches) == 2 and end == "interrupt":
+                raise KeyboardInterrupt
+            return found if len(searches) == 1 else replace(found, plans=found.plans[-1:], runner_up=None)
+
+    monkeypatch.setattr(optimization, "BacktrackingSearch", Search)
+    monkeypatch.setattr(optimization, "_rests_on_noise", lambda *asked: len(searches) == 1)
+    record = optimize_file(chain, OptimizeSettings(objective=objective, budget=20), process=process)
+    assert len(searches) == (2 if objective == "latency" else 1)
+    assert record.result == "improved"
+    assert (record.search.stopped_by == "interrupt") == (end == "interrupt" and objective == "latency")

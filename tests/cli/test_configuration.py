@@ -54,6 +54,16 @@ def test_the_nearest_file_counts_and_others_are_passed_by(settings, monkeypatch,
     assert (found.threads, found.seed) == (3, 0)
 
 
+def test_a_file_of_others_that_cannot_be_read_is_passed_by(settings, monkeypatch):
+    Path("pyproject.toml").write_text("[tool.tasoopt]\nthreads = 2\n")
+
+    def closed(path, *options, **named):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", closed)
+    assert settings().threads == 1
+
+
 def test_the_order_of_strength_is_file_environment_flag(settings, monkeypatch):
     Path("tasoopt.toml").write_text("threads = 2\n[optimize]\nthreads = 3\n")
     assert settings().threads == 3

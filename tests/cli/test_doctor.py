@@ -120,6 +120,14 @@ def test_a_cache_folder_below_a_file_is_a_problem_and_one_not_yet_made_is_not(tm
     assert list(cache_problems(tmp_path / "a" / "b")) == []
 
 
+def test_a_folder_whose_entries_nobody_may_see_ends_no_diagnosis(tmp_path, monkeypatch):
+    def closed(path, **named):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", closed)
+    assert list(cache_problems(tmp_path / "a" / "b")) == []
+
+
 def test_the_rules_are_the_lines_of_the_shipped_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"x": 1}\n{"x": 2}\n\n')
     (tmp_path / "b.jsonl").write_text('{"x": 3}\n')

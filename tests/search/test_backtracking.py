@@ -4,7 +4,7 @@ import pytest
 
 from fake_cost import FakeCost
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Const, Term, Var, operator_count, postorder
+from taso_opt.core.term import Apply, Const, Term, Var, operator_count, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.moves import moves_from
@@ -53,6 +53,30 @@ def test_towers_that_share_weights_become_one_stack():
     best = result.plans[0]
     assert operator_count(best.outputs) == 2 + 2 * 3
     assert_same_values(op, outputs, best.outputs)
+
+
+class Associated(FakeCost):
+    """A whole graph costs less when products are associated to the right, though its kernels cost the same."""
+
+    def __init__(self, builder, adds_up):
+        super().__init__(builder)
+        self.adds_up = adds_up
+
+    def cost(self, outputs):
+        left = outputs[0].args[0]
+        return 100 + super().cost(outputs) + (isinstance(left, Apply) and left.operator == "MatMul")
+
+
+@pytest.mark.parametrize("adds_up", [True, False])
+def test_what_kernels_do_not_gain_is_noise_unless_graphs_cost_more_than_their_kernels(adds_up):
+    op = load_specs().builder()
+    x, y, z = (tensor(Var, name, 8, 8) for name in "xyz")
+    outputs = (op.MatMul(op.MatMul(x, y), z),)
+    rules = Rewriter(op, RuleSet((parse_rule(RULES[3], op),)))
+    result = BacktrackingSearch(op, rules, Associated(op, adds_up), lambda term: True, 1.05, SearchLimits()).run(
+        outputs
+    )
+    assert result.plans[0].outputs == (outputs if adds_up else (op.MatMul(x, op.MatMul(y, z)),))
 
 
 class FreeNegation(FakeCost):

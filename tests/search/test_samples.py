@@ -97,6 +97,11 @@ def test_what_is_no_sample_is_refused_in_one_sentence(make, wording, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_a_name_that_no_file_can_have_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"expected \.npz or \.npy files, found .*: File name too long"):
+        read_samples(tmp_path / ("long" * 100), INPUTS)
+
+
 def test_an_archive_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
     np.savez(tmp_path / "s.npz", x=X)
     monkeypatch.setattr("taso_opt.search.judging.samples.MOST_BYTES", 100)

@@ -97,7 +97,7 @@ def test_a_second_rule_of_the_same_id_is_refused(tmp_path):
 
 
 def test_a_file_that_is_not_there_or_a_folder_is_refused_in_one_sentence(tmp_path):
-    for path in (tmp_path / "missing.jsonl", tmp_path):
+    for path in (tmp_path / "missing.jsonl", tmp_path, tmp_path / ("long" * 100)):
         with pytest.raises(InvalidInputError, match="expected a rule file that can be read, found"):
             read_rules(path, BUILDER)
         with pytest.raises(InvalidInputError, match="expected a rule file that can be written, found"):

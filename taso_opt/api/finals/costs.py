@@ -110,7 +110,8 @@ def finalists(job: Job, found: SearchResult, costs: Costs) -> list[Plan]:
         is_new = all(plan.cost > (1 + SAME_COST) * other.cost for other in chosen.values())
         if plan.cost < worthwhile and is_new and len(chosen) < most and _is_allowed(job, plan, costs):
             chosen[plan.outputs] = plan
-    return [*chosen.values(), *(found.plans[-1:] if job.has_another_base else ())]
+    base = found.plans[-1]
+    return [*chosen.values(), *([base] if job.has_another_base and _is_allowed(job, base, costs) else [])]
 
 
 def _is_allowed(job: Job, plan: Plan, costs: Costs) -> bool:

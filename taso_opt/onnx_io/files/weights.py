@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from taso_opt.onnx_io.files.external import byte_count, tensor_array
 from taso_opt.onnx_io.scopes import STANDARD
@@ -90,7 +90,8 @@ def constant_value(node: NodeProto) -> TensorProto | None:
     return None
 
 
-def stored_bytes(graph: GraphProto) -> int:
-    """How many bytes the initializers and constants of a graph take, wherever they are stored."""
-    constants = (constant_value(node) for node in graph.node)
-    return sum(byte_count(tensor) for tensor in (*graph.initializer, *constants) if tensor is not None)
+def stored_bytes(body: GraphProto | FunctionProto) -> int:
+    """How many bytes the initializers and constants of a graph or a function take, wherever they are stored."""
+    initializers = body.initializer if isinstance(body, GraphProto) else ()
+    constants = (constant_value(node) for node in body.node)
+    return sum(byte_count(tensor) for tensor in (*initializers, *constants) if tensor is not None)

@@ -67,4 +67,5 @@ def weight_bytes(model: Model) -> int:
 
 def bytes_added(original: ModelProto, result: ModelProto) -> int:
     """How many bytes of weights a rewritten model has more than the original; negative when it has less."""
-    return stored_bytes(result.graph) - stored_bytes(original.graph)
+    after, before = (sum(map(stored_bytes, (model.graph, *model.functions))) for model in (result, original))
+    return after - before

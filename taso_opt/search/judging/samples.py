@@ -34,8 +34,13 @@ def read_samples(path: Path | None, inputs: Sequence[ModelInput]) -> tuple[Sampl
     files is one set, each file named after its input. Raises InvalidInputError for what cannot be read or does not fit
     the inputs.
     """
-    if path is None:
-        return ()
+    try:
+        return () if path is None else _samples(path, inputs)
+    except OSError as error:
+        raise InvalidInputError(f"expected .npz or .npy files, found {path}: {error.strerror}") from error
+
+
+def _samples(path: Path, inputs: Sequence[ModelInput]) -> tuple[Sample, ...]:
     if not path.is_dir():
         return (_archive(path, inputs),)
     archives, arrays = sorted(path.glob("*.npz")), sorted(path.glob("*.npy"))
