@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from taso_opt.api import OptimizeSettings, optimization, optimize_file
-from taso_opt.api.optimization import _rests_on_noise
+from taso_opt.api import OptimizeSettings, optimize_file, searching
+from taso_opt.api.searching import _rests_on_noise
 from taso_opt.search.backtracking import BacktrackingSearch
 from taso_opt.search.plan import Plan, SearchResult
 
@@ -103,8 +103,8 @@ def test_a_second_search_loses_nothing_of_the_first_and_is_made_where_times_coun
                 raise KeyboardInterrupt
             return found if len(searches) == 1 else replace(found, plans=found.plans[-1:], runner_up=None)
 
-    monkeypatch.setattr(optimization, "BacktrackingSearch", Search)
-    monkeypatch.setattr(optimization, "_rests_on_noise", lambda *asked: len(searches) == 1)
+    monkeypatch.setattr(searching, "BacktrackingSearch", Search)
+    monkeypatch.setattr(searching, "_rests_on_noise", lambda *asked: len(searches) == 1)
     record = optimize_file(chain, OptimizeSettings(objective=objective, budget=20), process=process)
     assert len(searches) == (2 if objective == "latency" else 1)
     assert record.result == "improved"
