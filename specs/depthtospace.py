@@ -30,12 +30,9 @@ def evaluate(xp, x, block):
 
 
 def read(op, node):
-    other = node.attribute("mode", "DCR") not in ("DCR", b"DCR")
-    return (
-        None
-        if other or node.types[0] is None
-        else op.DepthToSpace(node.inputs[0], block=node.attribute("blocksize", 1))
-    )
+    if node.types[0] is None or node.attribute("mode", "DCR") != "DCR":
+        return None
+    return op.DepthToSpace(node.inputs[0], block=node.attribute("blocksize", 1))
 
 
 def write(term, context):

@@ -41,7 +41,7 @@ def evaluate(xp, x, *numbers):
 
 def read(op, node):
     kind, mode = node.types[0], node.attribute("approximate", "none")
-    constants = CONSTANTS.get(mode.decode() if isinstance(mode, bytes) else mode)
+    constants = CONSTANTS.get(mode)
     if kind is None or constants is None:
         return None
     return op.Gelu(node.inputs[0], *(literal(fraction(ratio(value)), kind.dtype) for value in constants))

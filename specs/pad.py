@@ -40,7 +40,7 @@ def evaluate(xp, x, pads):
 
 def read(op, node):
     kind = node.types[0]
-    if kind is None or kind.dtype not in FLOATS or node.attribute("mode", "constant") not in ("constant", b"constant"):
+    if kind is None or kind.dtype not in FLOATS or node.attribute("mode", "constant") != "constant":
         return None
     pads = _pads(node, kind.rank)
     if pads is None or any(begin < 0 or end < 0 for begin, end in pads):

@@ -23,6 +23,8 @@ def read(op, node):
     value = node.constants[1]
     if value is None or value.size != 1 or value.ndim > node.types[0].rank:
         return None
+    if node.types[0].dtype == "float64":
+        value = value.astype(np.float64)  # what is a simple ratio in float32 may be none here
     exponent = ratio(value)
     if fraction(exponent).denominator > 1 and node.types[0].dtype not in FRACTIONS:
         return None  # of whole numbers runtimes round the power, here every root that it is made of would be rounded

@@ -8,7 +8,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.types import FLOATS
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
 from taso_opt.spec.shared.enlarging import MODES_SINCE, enlarged, full_scales, resize_call, scales_of
-from taso_opt.spec.shared.resampling import method_of, text_of
+from taso_opt.spec.shared.resampling import method_of
 
 RESIZE_SINCE = 10
 """The opset that has Resize in place of Upsample, which took the scales as an attribute before 9."""
@@ -56,13 +56,13 @@ def read(op, node):
 
 def _is_exact(node):
     """Whether a node picks the element at i // s along every axis."""
-    if text_of(node.attribute("mode", "nearest")) != "nearest" or node.attribute("antialias", 0):
+    if node.attribute("mode", "nearest") != "nearest" or node.attribute("antialias", 0):
         return False
     if node.op_type == "Upsample" or node.opset < MODES_SINCE:
         return True
-    places = text_of(node.attribute("coordinate_transformation_mode", "half_pixel"))
-    policy = text_of(node.attribute("keep_aspect_ratio_policy", "stretch"))
-    return policy == "stretch" and (places, text_of(node.attribute("nearest_mode", ROUNDED[0]))) in EXACT
+    places = node.attribute("coordinate_transformation_mode", "half_pixel")
+    policy = node.attribute("keep_aspect_ratio_policy", "stretch")
+    return policy == "stretch" and (places, node.attribute("nearest_mode", ROUNDED[0])) in EXACT
 
 
 def write(term, context):

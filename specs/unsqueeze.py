@@ -29,6 +29,8 @@ def read(op, node):
         return None
     rank = kind.rank + len(axes)
     new = {axis_from_end(axis, rank) + rank for axis in axes}
+    if len(new) < len(axes):
+        return None
     old = iter(kind.shape)
     return op.Reshape(node.inputs[0], shape=tuple(1 if at in new else next(old) for at in range(rank)))
 

@@ -87,10 +87,13 @@ class FloatArrays:
         return np.multiply(a, b)
 
     def divide(self, x: Array, y: Array) -> Array:
-        """Element-wise quotient with broadcasting."""
+        """Element-wise quotient with broadcasting; of whole numbers the whole part, as ONNX has it."""
         a, b = aligned(x, y)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.divide(a, b)
+            quotient: Array = np.divide(a, b)
+            if a.dtype.kind in "iu" and b.dtype.kind in "iu":
+                quotient = np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+        return quotient
 
     def constant(self, value: Fraction) -> Array:
         """A scalar."""

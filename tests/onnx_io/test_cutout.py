@@ -53,6 +53,18 @@ def test_operands_become_outputs_and_results_become_inputs(read):
         np.testing.assert_array_equal(mine, expected)
 
 
+def test_what_nothing_reads_is_no_part_of_what_is_left(read):
+    model = read(
+        HEAD
+        + "g (float[n,3] x, float[2] mask) => (float[n,3] y) <float[n,3] a>"
+        + "{ a = com.example.Op(x)  y = Relu(a)  d = com.example.Op(y)  e = Neg(mask) }"
+    )
+    left = cut_out(model).apply(model.proto)
+    assert [node.op_type for node in left.graph.node] == ["Relu"]
+    session = ort.InferenceSession(left.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, {"a": X})[0], np.maximum(X, 0))
+
+
 def test_a_model_in_which_a_cut_operator_is_missing_is_not_compared(read):
     model = read(BETWEEN)
     other = onnx.ModelProto.FromString(model.proto.SerializeToString())

@@ -41,6 +41,16 @@ def test_absolute_values_of_integers_are_right(dtype):
     assert np.array_equal(fold_constant(builder, term, lambda leaf: value), value)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_quotients_of_integers_are_whole_and_lie_nearer_to_zero(dtype):
+    builder, divisor = load_specs().builder(), np.array(2, dtype)
+    dividends = np.array([7, 6, 1, 0] if dtype == "uint8" else [7, -7, 2**31 - 1, -1], dtype)
+    leaves = {"x": dividends, "y": divisor}
+    x, y = (Const(name, TensorType(dtype, value.shape)) for name, value in leaves.items())
+    found = fold_constant(builder, builder.Div(x, y), lambda leaf: leaves[leaf.name])
+    assert found.dtype == dividends.dtype and found.tolist() == [int(number / 2) for number in dividends.tolist()]
+
+
 def test_what_only_moves_numbers_leaves_every_bit_as_it_is():
     builder, value = load_specs().builder(), np.array([[1e-45, -0.0, np.nan], [INF, 3e38, 1.0]], np.float32)
     whole = Const("x", TensorType("float32", (2, 3)))

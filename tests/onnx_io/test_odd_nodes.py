@@ -189,3 +189,16 @@ def test_automatic_padding_is_that_of_the_runtime_or_left_to_it(tmp_path, librar
         x = np.arange(size, dtype=np.float32).reshape(1, 1, -1)
         assert run(result, {"i0": x})["o0"].tolist() == run(proto, {"x": x})["y"].tolist()
     assert OPAQUE not in operators(model) or stride > 2
+
+
+def test_an_axis_that_is_named_twice_leaves_a_node_as_it_is(tmp_path, library):
+    proto = model_of("(float[2,3] x) => (float[a,b,c,d] y) { y = Unsqueeze(x, axes) }", axes=np.array([0, 0]))
+    assert operators(read_model(save(proto, tmp_path), library)) == {OPAQUE}
+
+
+def test_an_exponent_is_the_number_that_the_file_has_whatever_its_type(tmp_path, library):
+    text = "(double[3] x) => (double[3] y) { e = Constant <value_float = 0.1> ()  y = Pow(x, e) }"
+    model = read_model(save(model_of(text), tmp_path), library)
+    (power,) = model.graph.outputs
+    call = spelled(model.builder, power, 17)
+    assert power.operator == "Pow" and call.inputs[1] == np.float64(np.float32(0.1)) != 0.1

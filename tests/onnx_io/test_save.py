@@ -166,6 +166,26 @@ def test_an_older_model_never_stands_beside_newer_data(save, tmp_path, monkeypat
     assert replaced == [tmp_path / "out.onnx.data", out] and not out.exists()
 
 
+def test_an_older_model_never_stands_beside_data_that_are_copied(external, tmp_path, monkeypatch):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    out = folder / "out.onnx"
+    copy_unchanged(external.path, external.proto, out)
+    data = [path for path in folder.iterdir() if path != out]
+    for path in data:
+        path.write_bytes(b"of another model")
+
+    def fail_at_the_model(source, target):
+        if target == out:
+            raise OSError(5, "Input/output error")
+        source.rename(target)
+
+    monkeypatch.setattr("taso_opt.onnx_io.files.save.os.replace", fail_at_the_model)
+    with pytest.raises(UsageError, match="Input/output error"):
+        copy_unchanged(external.path, external.proto, out, force=True)
+    assert data and not out.exists()
+
+
 def test_a_file_where_a_folder_for_the_data_is_needed_is_refused_beforehand(save, tmp_path):
     model = onnx.load(save(TEXT, {"v": (3, 4), "w": (4, 4)}))
     (tmp_path / "in" / "sub").mkdir(parents=True)

@@ -52,6 +52,16 @@ def test_a_place_lies_in_every_table_that_it_is_looked_up_in(tmp_path):
     assert {entry.name: entry.below for entry in read.inputs} == {"ids": 7, "rows": 30, "pairs": None}
 
 
+FOREIGN = """<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+g (int64[5] ids) => (float[5,4] y, float[3] z) {
+  y = com.example.Gather(ids, wide)  z = com.example.Sub() }"""
+
+
+def test_operators_of_others_say_nothing_whatever_they_are_called(tmp_path):
+    read = read_model(saved(FOREIGN, tmp_path / "model.onnx", wide=np.ones((30, 4), np.float32)), load_specs())
+    assert {entry.name: entry.below for entry in read.inputs} == {"ids": None}
+
+
 MASKED = """<ir_version: 8, opset_import: ["" : 17]>
 g (int64[1,8] mask, int64[1,8] other, int64[1,8] counted) => (float[1,1,1,8] y, float[1,8] z, int64[1,8] l) {
   single = Constant <value = float {1.0}> ()  wide = Unsqueeze(mask, axes)  wanted = Cast <to = 1> (wide)

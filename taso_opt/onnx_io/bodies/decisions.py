@@ -8,6 +8,7 @@ from pathlib import Path
 from onnx import GraphProto, ModelProto, TensorProto
 
 from taso_opt.onnx_io.files.external import is_external, tensor_array
+from taso_opt.onnx_io.files.weights import constant_value
 from taso_opt.onnx_io.scopes import STANDARD, graphs_of
 
 NUMBERS = frozenset({TensorProto.BOOL, TensorProto.DOUBLE, TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64})
@@ -39,15 +40,9 @@ def deciding_values(proto: ModelProto) -> list[tuple[str, float]]:
 def _numbers(graph: GraphProto) -> Iterator[tuple[str, float]]:
     """The constants of one number in a graph and its bodies, by name."""
     for scope in graphs_of(graph):
-        tensors = [(tensor.name, tensor) for tensor in scope.initializer]
-        constants = [node for node in scope.node if node.op_type == "Constant" and len(node.output) == 1]
-        for name, attribute in ((node.output[0], one) for node in constants for one in node.attribute):
-            if attribute.name == "value":
-                tensors.append((name, attribute.t))
-            elif attribute.name in ("value_int", "value_float"):
-                yield name, attribute.i if attribute.name == "value_int" else attribute.f
-        for name, tensor in tensors:
-            number = _number(tensor)
+        constants = [(node.output[0], constant_value(node)) for node in scope.node if len(node.output) == 1]
+        for name, tensor in (*((tensor.name, tensor) for tensor in scope.initializer), *constants):
+            number = None if tensor is None else _number(tensor)
             if number is not None:
                 yield name, number
 

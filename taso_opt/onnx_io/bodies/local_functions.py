@@ -13,7 +13,7 @@ from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 from taso_opt.errors import UnsupportedError
 from taso_opt.onnx_io.files.load import one_line
 from taso_opt.onnx_io.guards.expansion import check_expansion
-from taso_opt.onnx_io.scopes import STANDARD, initializer_names, nested_nodes
+from taso_opt.onnx_io.scopes import STANDARD, function_nodes, initializer_names, nested_nodes
 
 MOST_NODES = 20_000
 """That there may be once all calls are replaced; the library takes a millisecond for each."""
@@ -79,7 +79,7 @@ def _called(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> I
             key = _key(node)
             if key in known and key not in called:
                 called.add(key)
-                open_.extend(known[key].node)
+                open_.extend(function_nodes(known[key]))
     return (function for key, function in known.items() if key in called)
 
 

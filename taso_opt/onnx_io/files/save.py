@@ -94,11 +94,10 @@ def copy_unchanged(original: Path, proto: ModelProto, out: Path, *, force: bool 
     if _is_same(out.parent, original.parent) and not all(_stays(location, out, original) for location in locations):
         save_atomically(proto, out, original=original, force=force)
         return
-    for source, target in _copies(original, proto, out, force):
-        with _replacing(target) as (stream,):
+    copies = [*_copies(original, proto, out, force), (original, out)]
+    with _replacing(*(target for _, target in copies)) as streams:
+        for (source, _), stream in zip(copies, streams, strict=True):
             _copy_file(source, stream)
-    with _replacing(out) as (stream,):
-        _copy_file(original, stream)
 
 
 def check_output(out: Path, original: Path, force: bool) -> None:

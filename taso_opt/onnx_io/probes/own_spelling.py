@@ -19,12 +19,12 @@ from taso_opt.onnx_io.elements import element_code
 from taso_opt.onnx_io.nodes import spelled
 from taso_opt.onnx_io.probes.standalone import OLDEST_IR, standalone_model, static_shape
 from taso_opt.onnx_io.reading.model import Model
+from taso_opt.onnx_io.reading.terms import node_attributes
 from taso_opt.onnx_io.scopes import STANDARD
 from taso_opt.onnx_io.writing.patch import Patch
 from taso_opt.onnx_io.writing.write import spellable
 from taso_opt.spec import SpecLibrary
 from taso_opt.spec.builder import Builder
-from taso_opt.spec.shared.resampling import text_of
 
 MOST_NUMBERS = 5
 """Of floats that decide what a node does: one for each axis, as the scales of a Resize."""
@@ -97,7 +97,7 @@ def _fits(
 def _says_it_so(model: Model, at: int) -> bool:
     """Whether a node is written as the file has it: with the same attributes, as far as that names any."""
     node = model.proto.graph.node[at]
-    said = {one.name: text_of(helper.get_attribute_value(one)) for one in node.attribute}
+    said = node_attributes(node)
     calls = [
         spelled(model.builder, one, model.opset, model.number) for one in _results(model, at) if isinstance(one, Apply)
     ]

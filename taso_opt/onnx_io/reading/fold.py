@@ -38,7 +38,7 @@ class Folded:
 
 
 def fold_constant(builder: Builder, term: Term, constant: Callable[[Const], Array]) -> Array:
-    """The value of a term over constants: floats are computed in float64 and rounded once, others in their own type.
+    """The value of a term over constants: floats are computed in float64 and rounded once, whole numbers as such.
 
     What is true or false may stand beside numbers, and be computed of these; it may choose between numbers of another
     type than those that it compares.

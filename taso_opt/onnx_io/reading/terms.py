@@ -221,7 +221,7 @@ class _Reader:
             if any(kind is not None and kind.dtype == UNKNOWN for kind in types):
                 return None
             constants = tuple(None if term is None else self._readable(term) for term in inputs)
-            told = _attributes(node), _output_count(node), self._inferred(node)
+            told = node_attributes(node), _output_count(node), self._inferred(node)
             call = OnnxNode(node.op_type, self._opset, inputs, types, constants, *told)
             found = spelling.read(self._builder, call)
         except MISFITS:
@@ -335,7 +335,7 @@ def _output_count(node: NodeProto) -> int:
     return max((at + 1 for at, name in enumerate(node.output) if name), default=0)
 
 
-def _attributes(node: NodeProto) -> dict[str, Any]:
+def node_attributes(node: NodeProto) -> dict[str, Any]:
     """Attributes as Python values, text decoded."""
     return {attribute.name: _decoded(helper.get_attribute_value(attribute)) for attribute in node.attribute}
 

@@ -12,6 +12,7 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.files.weights import constant_value
+from taso_opt.onnx_io.scopes import STANDARD
 
 LOOKING_UP = frozenset({"Gather", "GatherElements"})
 
@@ -37,11 +38,12 @@ def upper_bounds(graph: GraphProto, types: Mapping[str, TensorType]) -> dict[str
 
     What a node says of its operand is followed back through what only moves numbers.
     """
-    made_by = {name: node for node in graph.node for name in node.output}
+    nodes = [node for node in graph.node if node.domain in STANDARD]
+    made_by = {name: node for node in nodes for name in node.output}
     shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     ones = _ones(graph)
     found: dict[str, int] = {}
-    for node in graph.node:
+    for node in nodes:
         bound = FLAGS if _is_taken_off_one(node, ones) else _places(node, types, shapes)
         pending, seen = [] if bound is None else [node.input[1]], set[str]()
         while pending and bound is not None:
@@ -87,7 +89,7 @@ def _is_one(tensor: TensorProto) -> bool:
 
 
 def _is_taken_off_one(node: NodeProto, ones: frozenset[str]) -> bool:
-    return node.op_type == "Sub" and node.input[0] in ones
+    return node.op_type == "Sub" and len(node.input) == 2 and node.input[0] in ones
 
 
 def _moved(node: NodeProto) -> list[str]:

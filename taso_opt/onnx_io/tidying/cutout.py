@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -41,13 +41,10 @@ class Cutout:
     def apply(self, proto: ModelProto) -> ModelProto:
         """What is left of the original or of a rewritten form of it; UnsupportedError when its cut nodes are others."""
         graph = GraphProto(name=proto.graph.name or "graph")
-        operands: dict[tuple[str, ...], Sequence[str]] = {}
-        for node in proto.graph.node:
-            if tuple(node.output) in self.nodes:
-                operands[tuple(node.output)] = used_names(node)
-            else:
-                graph.node.append(node)
-        graph.node.extend(self._taps(operands))
+        cut = {tuple(node.output): used_names(node) for node in proto.graph.node if tuple(node.output) in self.nodes}
+        left = [node for node in proto.graph.node if tuple(node.output) not in cut] + list(self._taps(cut))
+        reached = _reached(left, [*(value.name for value in self.kept), *self._tap_names()])
+        graph.node.extend(node for at, node in enumerate(left) if at in reached)
         used = {name for node in graph.node for name in node.input}
         graph.initializer.extend(tensor for tensor in proto.graph.initializer if tensor.name in used)
         graph.sparse_initializer.extend(one for one in proto.graph.sparse_initializer if one.values.name in used)
@@ -100,18 +97,19 @@ def _without_operands(proto: ModelProto, wanted: Container[tuple[str, ...]]) -> 
 
 def cut_out(model: Model) -> Cutout | None:
     """How to cut a model; None where every node is covered by a specification, or none is."""
-    reached = _reached(model)
+    graph = model.proto.graph
+    reached = _reached(graph.node, [value.name for value in graph.output])
     cut = [at for at in model.order if at in reached and _is_opaque(model, at)]
-    left = [node for at, node in enumerate(model.proto.graph.node) if at in reached and not _is_opaque(model, at)]
+    left = [node for at, node in enumerate(graph.node) if at in reached and not _is_opaque(model, at)]
     if not cut or not left:
         return None
     computed = {name for node in left for name in node.output if name}
     used = {name for node in left for name in node.input if name}
-    nodes = [model.proto.graph.node[at] for at in cut]
+    nodes = [graph.node[at] for at in cut]
     tapped = {tuple(node.output): tuple(name in computed for name in used_names(node)) for node in nodes}
-    kept = tuple(value for value in model.proto.graph.output if value.name in computed)
+    kept = tuple(value for value in graph.output if value.name in computed)
     taps = [name for node in nodes for name in used_names(node) if name in computed]
-    given = [value for value in model.proto.graph.input if value.name in used]
+    given = [value for value in graph.input if value.name in used]
     drawn = [entry for entry in model.inputs if entry.name in used]
     for name, kind in _given_by(model, cut):
         if name in used:
@@ -131,16 +129,15 @@ def has_control_flow(proto: ModelProto) -> bool:
     return any(bodies(node) for node in proto.graph.node)
 
 
-def _reached(model: Model) -> set[int]:
-    """The nodes that the outputs need."""
-    graph = model.proto.graph
-    producer = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
-    pending, reached = [value.name for value in graph.output], set[int]()
+def _reached(nodes: Sequence[NodeProto], wanted: Iterable[str]) -> set[int]:
+    """The places of the nodes that the wanted values need."""
+    producer = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+    pending, reached = list(wanted), set[int]()
     while pending:
         at = producer.get(pending.pop())
         if at is not None and at not in reached:
             reached.add(at)
-            pending.extend(used_names(graph.node[at]))
+            pending.extend(used_names(nodes[at]))
     return reached
 
 

@@ -6,7 +6,6 @@ Each method is linear in the elements, and keeps what all of them have in common
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +31,11 @@ CUBIC = -0.75
 def method_of(node: OnnxNode) -> int | None:
     """The number of the method of a Resize node; None for one that is not described here."""
     plain = {"antialias": 0, "exclude_outside": 0, "cubic_coeff_a": CUBIC, "keep_aspect_ratio_policy": "stretch"}
-    if any(text_of(node.attribute(name, value)) != value for name, value in plain.items()):
+    if any(node.attribute(name, value) != value for name, value in plain.items()):
         return None
-    places = text_of(node.attribute("coordinate_transformation_mode", "half_pixel"))
-    named = text_of(node.attribute("mode", "nearest")), SAME_PLACES.get(places, places)
+    places = node.attribute("coordinate_transformation_mode", "half_pixel")
+    named = node.attribute("mode", "nearest"), SAME_PLACES.get(places, places)
     return METHODS.index(named) if named in METHODS else None
-
-
-def text_of(value: Any) -> Any:
-    """The value of an attribute, texts as such."""
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def named(method: int) -> tuple[str, str]:
