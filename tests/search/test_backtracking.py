@@ -7,6 +7,7 @@ from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Apply, Const, Term, Var, operator_count, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.backtracking import BacktrackingSearch
+from taso_opt.search.clock import Clock
 from taso_opt.search.moves import moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
 from taso_opt.search.plan import Patience, Plan, SearchLimits, Shortlist
@@ -347,6 +348,17 @@ def test_two_runs_give_the_same_plan():
     assert [len(step.replacements) for step in first.plans[0].steps] == [
         len(step.replacements) for step in second.plans[0].steps
     ]
+
+
+def test_a_search_that_runs_out_of_time_within_its_last_step_says_so(monkeypatch):
+    class Watch(Clock):
+        seconds = 0.0
+
+    op, watch = load_specs().builder(), Watch()
+    rules = RuleSet(tuple(parse_rule(text, op) for text in RULES))
+    monkeypatch.setattr(BacktrackingSearch, "_widen", lambda *asked: setattr(watch, "seconds", 41.0))
+    space = op, Rewriter(op, rules), FakeCost(op), lambda term: True, 1.05
+    assert BacktrackingSearch(*space, SearchLimits(budget=40.0), watch).run(towers(2, 1)).stopped_by == "budget"
 
 
 @pytest.mark.parametrize(("limits", "reason"), [({"expansions": 1}, "expansions"), ({"budget": 0.0}, "budget")])
