@@ -36,6 +36,7 @@ def main(file: Path, library: Path | None, max_terms: int) -> None:
     laws = by_root(
         law
         for rule in read_rules(library, builder)
+        if not rule.conditions
         for law in laws_of(builder, rule.name, [(rule.source, rule.target)])
     )
     derived = false = unstated = 0

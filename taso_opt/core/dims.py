@@ -21,8 +21,8 @@ Monomial = tuple[str, ...]
 MAX_DIGITS = 18
 """Every size of a tensor that exists fits."""
 
-MAX_TERMS = 4096
-"""A product of sums grows exponentially; nothing but a hostile rule comes near this."""
+MAX_TERMS, MAX_FACTORS = 4096, 32
+"""A product of sums grows exponentially; nothing but a hostile rule comes near this, or multiplies so many sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,9 @@ def _symbol_name(text: str) -> str:
 
 
 def _together(left: Monomial, right: Monomial) -> Monomial:
-    """The product of two monomials."""
+    """The product of two monomials. Raises TypeMismatch where it has too many factors."""
+    if len(left) + len(right) > MAX_FACTORS:
+        raise TypeMismatch(f"expected sizes whose product has at most {MAX_FACTORS} factors, found more")
     return tuple(sorted(left + right)) if left and right else left or right
 
 

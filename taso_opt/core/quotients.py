@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from taso_opt.core.dims import Dim, divide, parse_dim, quotient_parts, substitute
+from taso_opt.core.dims import Dim, Size, divide, parse_dim, quotient_parts, substitute
 
 QUOTIENT = "floor(("
 """How the names of symbols begin that stand for quotients."""
@@ -21,6 +22,17 @@ def parse_size(text: str) -> Dim:
         known[name] = divide(dividend, divisor)
         text = f"{text[: found.start()]}{name}{text[found.end() :]}"
     return substitute(parse_dim(text), known.get)
+
+
+def symbols_below(dim: Dim) -> Iterator[str]:
+    """The symbols of a size, those inside its quotients in their place."""
+    if isinstance(dim, Size):
+        for name in dim.symbols():
+            if name.startswith(QUOTIENT):
+                for part in quotient(name):
+                    yield from symbols_below(part)
+            else:
+                yield name
 
 
 def quotient(name: str) -> tuple[Dim, Dim]:

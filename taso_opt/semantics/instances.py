@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from taso_opt.core.dims import STAR, Dim, Size, substitute, symbols_in
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var, postorder
 from taso_opt.core.types import PLACES, TensorType
 from taso_opt.errors import TypeMismatch
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.spec.builder import Builder
 
 ATTEMPTS_PER_INSTANCE = 200
@@ -62,12 +63,12 @@ def random_instances(
 
     Symbols with a range, the least and the greatest number, are drawn from it.
     """
-    symbols = symbols_of(roots)
+    symbols, empty = symbols_of(roots), bounds_of_sizes(roots).least
     terms = postorder(roots)
     for _ in range(count * ATTEMPTS_PER_INSTANCE):
         if count == 0:
             return
-        assignment = random_assignment(symbols, generator)
+        assignment = random_assignment(symbols, generator, empty)
         assignment.update({name: int(generator.integers(low, high + 1)) for name, (low, high) in ranges.items()})
         try:
             rebuilt = _instantiated(builder, terms, assignment, dtype)
@@ -102,9 +103,12 @@ def _instantiated(builder: Builder, terms: Sequence[Term], assignment: Assignmen
     return rebuilt
 
 
-def random_assignment(symbols: Symbols, generator: np.random.Generator) -> dict[str, int | tuple[int, ...]]:
-    """Random numbers for symbols: sizes 1 to 7, parameters 1 to 3, pads 0 to 2, stars runs of zero to two axes.
+def random_assignment(
+    symbols: Symbols, generator: np.random.Generator, empty: Container[str] = ()
+) -> dict[str, int | tuple[int, ...]]:
+    """Random numbers for symbols: sizes 1 to 7, parameters 1 to 3, stars runs of zero to two axes.
 
+    Pads, and what else may be `empty`, are 0 to 2.
     A star that only attributes mention (the target of a reshape) becomes a rearrangement of a star that is known.
     """
     assignment: dict[str, int | tuple[int, ...]] = {}
@@ -112,19 +116,20 @@ def random_assignment(symbols: Symbols, generator: np.random.Generator) -> dict[
         if name.startswith(STAR):
             assignment[name] = tuple(generator.integers(1, 4, size=generator.integers(0, 3)).tolist())
         else:
-            assignment[name] = _pad(generator) if name.startswith(PAD) else int(generator.integers(1, 8))
+            assignment[name] = _number(name, 7, generator, empty)
     known = [value for value in assignment.values() if isinstance(value, tuple)] or [()]
     for name in symbols.parameters:
         if name.startswith(STAR):
             assignment[name] = _rearranged(known[int(generator.integers(len(known)))], generator)
         else:
-            # Only pads may be 0, and small ones fit most often; strides, dilations and kernels are at least 1.
-            assignment[name] = _pad(generator) if name.startswith(PAD) else int(generator.integers(1, 4))
+            assignment[name] = _number(name, 3, generator, empty)  # small ones fit most often
     return assignment
 
 
-def _pad(generator: np.random.Generator) -> int:
-    return int(generator.integers(0, 3))
+def _number(name: str, largest: int, generator: np.random.Generator, empty: Container[str]) -> int:
+    """A random number for a symbol; strides, dilations and kernels are at least 1."""
+    low, high = (0, 2) if name.startswith(PAD) or name in empty else (1, largest)
+    return int(generator.integers(low, high + 1))
 
 
 def _rearranged(shape: tuple[int, ...], generator: np.random.Generator) -> tuple[int, ...]:

@@ -6,12 +6,13 @@ numbers and sizes in attributes, as `pads=(0, 1)` where two elements of size 1 a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from taso_opt.core.condition import Condition
 from taso_opt.core.dims import Dim, Size, substitute, total
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Term, Var
@@ -32,13 +33,19 @@ from taso_opt.rewrite.patterns.pattern import (
 )
 from taso_opt.rewrite.ruleset.compiled import CompiledRules
 from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.bounds import bounds_of_sizes
+from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
+from taso_opt.semantics.instances import PAD
 from taso_opt.semantics.rounding import far_apart
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
 COUNTS = (3, 4, 5, 7)
 """Numbers of operands that forms are tried with."""
+
+SIGNS = ((0.5, 1.0), (-1.0, -0.5), (-1.0, 1.0))
+"""The ranges that values are drawn from: what is 0 of one sign hides what is not of the other."""
 
 SMALL, LARGE, ATTEMPTS = 3, 9, 150
 """The largest sizes that are drawn, first small ones and then some that hold larger windows, each so often."""
@@ -53,12 +60,20 @@ class Instance:
     source: Sequence[Term]
     target: Sequence[Term]
     leaves: Sequence[Var]
+    conditions: Sequence[Condition] = ()
 
     def holds(self, builder: Builder, generator: np.random.Generator) -> bool:
-        """Whether both sides have the same values for random ones of the variables."""
+        """Whether both sides have the same values for random ones of the variables, positive, negative and of both."""
         shapes = {leaf: tuple(dim for dim in leaf.type.shape if isinstance(dim, int)) for leaf in self.leaves}
-        values: dict[Term, Array] = {leaf: generator.uniform(0.5, 1, shape) for leaf, shape in shapes.items()}
-        sides = [evaluate_arrays(builder, FloatArrays(), side, values) for side in (self.source, self.target)]
+        return all(
+            self._agree(builder, {leaf: generator.uniform(low, high, shape) for leaf, shape in shapes.items()})
+            for low, high in SIGNS
+        )
+
+    def _agree(self, builder: Builder, values: dict[Term, Array]) -> bool:
+        fitting = conditioned(self.conditions, values)
+        with np.errstate(all="ignore"):
+            sides = [evaluate_arrays(builder, FloatArrays(), side, fitting) for side in (self.source, self.target)]
         pairs = zip(*sides, strict=True)
         return all(one.shape == other.shape and not far_apart(one, other).any() for one, other in pairs)
 
@@ -90,26 +105,37 @@ def instance_of(builder: Builder, form: CompiledRule, count: int, generator: np.
             )
         except TypeMismatch:
             continue
-        return Instance(source, target, [term for term in binding.values() if isinstance(term, Var)])
+        return Instance(source, target, *_values(form, binding, count))
     return None
+
+
+def _values(form: CompiledRule, binding: Binding, count: int) -> tuple[list[Var], list[Condition]]:
+    """The variables of a binding, and what the rule asks of the value of each."""
+    private = {part.name: part.private for part in _parts_of(form) if isinstance(part, Variable)}
+    conditions = {
+        replace(one, variable=term_key(one.variable, private[one.variable], element)): None
+        for one in form.rule.conditions
+        for element in range(count)
+    }
+    return [term for term in binding.values() if isinstance(term, Var)], list(conditions)
 
 
 def _large(form: CompiledRule) -> int:
     """A size that windows fit into twice."""
-    parts = [part for side in (form.source, form.target) for part in _parts(side)]
-    numbers = _numbers([part.attributes for part in parts if isinstance(part, Application)])
+    numbers = _numbers([part.attributes for part in _parts_of(form) if isinstance(part, Application)])
     return max(LARGE, *(2 * number for number in numbers), 0)
 
 
 def _random_binding(form: CompiledRule, count: int, largest: int, generator: np.random.Generator) -> dict[str, Any]:
     """Sizes and variables for so many elements; TypeMismatch for sizes that cannot be."""
-    found = [part for side in (form.source, form.target) for part in _parts(side)]
+    found = _parts_of(form)
     variables = {part.name: part for part in found if isinstance(part, Variable)}
     attributes = [part.attributes for part in found if isinstance(part, Application)]
+    empty = bounds_of_sizes(form.rule.roots).least
     binding: dict[str, Any] = {"#dtype": DTYPE, "#count": count, "#owed": ()}
     for name in _symbols((*(one.scheme.shape for one in variables.values()), *attributes)):
         for element in range(count):
-            size = (2, 1)[: generator.integers(3)] if name.startswith("*") else _random_size(name, largest, generator)
+            size = (2, 1)[: generator.integers(3)] if name.startswith("*") else _size(name, largest, empty, generator)
             binding.setdefault(key(name, name in form.private_sizes, element), size)
     for one in variables.values():
         for element in range(count):
@@ -119,9 +145,9 @@ def _random_binding(form: CompiledRule, count: int, largest: int, generator: np.
     return binding
 
 
-def _random_size(name: str, largest: int, generator: np.random.Generator) -> int:
+def _size(name: str, largest: int, empty: Container[str], generator: np.random.Generator) -> int:
     size = int(generator.integers(1, largest + 1))
-    return size - 1 if name.startswith("p_") else size
+    return size - 1 if name.startswith(PAD) or name in empty else size
 
 
 def _shape(one: Variable, form: CompiledRule, binding: Binding, element: int) -> tuple[Dim, ...]:
@@ -140,6 +166,11 @@ def _shape(one: Variable, form: CompiledRule, binding: Binding, element: int) ->
         else:
             shape.append(value(dim, element))
     return tuple(shape)
+
+
+def _parts_of(form: CompiledRule) -> list[Pattern]:
+    """All patterns in both sides of a form."""
+    return [part for side in (form.source, form.target) for part in _parts(side)]
 
 
 def _parts(pattern: Pattern) -> Iterator[Pattern]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import z3
 
-from taso_opt.core.dims import Dim, Size
-from taso_opt.core.quotients import QUOTIENT, quotient
+from taso_opt.core.dims import Dim
+from taso_opt.core.quotients import QUOTIENT, quotient, symbols_below
 from taso_opt.verify.lookups import lookup
 
 
@@ -26,15 +26,14 @@ def write_dim(dim: Dim, write_symbol: Callable[[str], Any]) -> Any:
 
 
 def plain_symbols(dim: Dim) -> Iterator[str]:
-    """The symbols of a size, those inside its quotients and of places that it looks up included."""
-    if isinstance(dim, Size):
-        for name in dim.symbols():
-            told = lookup(name)
-            parts = quotient(name) if name.startswith(QUOTIENT) else () if told is None else told.indices
-            for part in parts:
-                yield from plain_symbols(part)
-            if not parts:
-                yield name
+    """The symbols of a size, those inside its quotients and of places that it looks up in their place."""
+    for name in symbols_below(dim):
+        told = lookup(name)
+        if told is None:
+            yield name
+        else:
+            for index in told.indices:
+                yield from plain_symbols(index)
 
 
 def _write_symbol(name: str, write_symbol: Callable[[str], Any]) -> Any:

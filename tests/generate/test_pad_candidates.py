@@ -3,11 +3,11 @@
 import pytest
 
 from taso_opt.generate.schemes.slices import discover_slices
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.index_functions.prove import least_values
 from taso_opt.verify.verdict import Refuted
 
 OUTER, INNER, BOTH = "e_t, e_l, e_b, e_r", "p_t, p_l, p_b, p_r", "e_t+p_t, e_l+p_l, e_b+p_b, e_r+p_r"
@@ -127,7 +127,7 @@ def test_proofs_about_slices_of_padding_hold_without_any_padding(op):
         op,
     )
     zero = dict.fromkeys(("a", "b", "p_t", "p_l", "p_b", "p_r"), 0)
-    assert least_values(rule.roots) == zero
+    assert bounds_of_sizes(rule.roots).least == zero
     assert prove_definition(op, rule) is None
 
 

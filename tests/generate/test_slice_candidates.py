@@ -13,12 +13,13 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.generate.equations.subsume import subsumes
 from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
-from taso_opt.verify.index_functions.prove import least_values, prove_for_all_sizes
+from taso_opt.verify.index_functions.prove import prove_for_all_sizes
 from taso_opt.verify.scalar_rules import is_definitional
 from taso_opt.verify.verdict import Unknown
 
@@ -77,7 +78,7 @@ def test_candidates_hold_where_nothing_is_left_away(library, candidates):
     checked = 0
     for rule in candidates[::3]:
         roots = rule.roots
-        least = least_values(roots)
+        least = bounds_of_sizes(roots).least
         sizes = {name: 0 for name, value in least.items() if value == 0 and not name.startswith("p_")}
         for _ in range(50):
             try:
@@ -111,9 +112,9 @@ def test_what_a_slice_leaves_away_may_be_nothing_and_what_it_keeps_may_not(libra
     op = library.builder()
     n, p, q = map(symbol, "npq")
     x = Var("x", TensorType(REAL, (symbol("*b"), n + p + q)))
-    assert least_values((op.Slice(x, axis=-1, sizes=(n, p, q)),)) == {"n": 0, "q": 0}
+    assert bounds_of_sizes((op.Slice(x, axis=-1, sizes=(n, p, q)),)).least == {"n": 0, "q": 0}
     y = Var("y", TensorType(REAL, (symbol("*b"), n)))
-    assert least_values((op.Slice(op.Concat(y, y, axis=-1), axis=-1, sizes=(0, n, n)),)) == {}
+    assert bounds_of_sizes((op.Slice(op.Concat(y, y, axis=-1), axis=-1, sizes=(0, n, n)),)).least == {}
 
 
 def test_a_slice_of_another_place_is_not_proved(library):

@@ -8,13 +8,13 @@ import pytest
 
 from taso_opt.core.rule import FpClass
 from taso_opt.generate.schemes.tiles import TILES, best_points, discover_tiles, growth
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.semantics.instances import random_instances
 from taso_opt.spec.shared.interpolation import of_inputs, of_outputs, of_taps
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.index_functions.prove import least_values
 from taso_opt.verify.scalar_rules import is_definitional
 from taso_opt.verify.verdict import Proved, Refuted
 
@@ -73,7 +73,7 @@ def test_candidates_are_proved_at_all_sizes_pads_of_none_included(library, candi
     builder = library.builder()
     for rule in candidates:
         assert is_definitional(builder, rule)
-        least = least_values(rule.roots)
+        least = bounds_of_sizes(rule.roots).least
         assert {name for name in least if name.startswith("p_")} == {"p_t", "p_l", "p_b", "p_r"}
     for rule in sorted(candidates, key=lambda one: len(format_rule(one)))[::7]:
         assert prove_definition(builder, rule) is None, format_rule(rule)

@@ -4,11 +4,11 @@ import pytest
 
 from taso_opt.core.term import Apply
 from taso_opt.generate.schemes.zeros import discover_zeros
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.spec.text import format_rule, parse_rule
 from taso_opt.verify.definitions import prove_definition
 from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
-from taso_opt.verify.index_functions.prove import least_values
 from taso_opt.verify.verdict import Refuted
 
 PLAIN = "dilations=(d_h, d_w), group=1, pads=(p_t, p_l, p_b, p_r), strides=(s_h, s_w)"
@@ -50,7 +50,7 @@ def test_candidates_are_proved_at_all_sizes_nothing_beside_included(library, can
     for rule in candidates:
         assert prove_definition(builder, rule) is None, format_rule(rule)
         beside = {size.symbol for pad in pads(rule) for size in pad if size != 0}
-        assert all(least_values(rule.roots)[name] == 0 for name in beside)
+        assert all(bounds_of_sizes(rule.roots).least[name] == 0 for name in beside)
 
 
 @pytest.mark.parametrize("text", FALSE)

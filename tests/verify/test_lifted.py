@@ -35,6 +35,19 @@ def test_nor_does_such_a_form_hold_that_a_rule_is_widened_to(library):
     assert holds(library, proved, parse_rule("Relu(Relu(x)) = Relu(x) where x[*b]", library.builder()))
 
 
+def test_nor_is_one_that_is_zero_of_positive_numbers(library, prover):
+    sides, where = JOINED.format(1).removesuffix(" where ").split(" = "), "where x[*b, 1], y[*b, 1]"
+    rule = parse_rule(f"Relu(Neg({sides[0]})) = Relu(Neg({sides[1]})) {where}", library.builder())
+    assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
+
+
+def test_numbers_that_are_tried_keep_to_the_conditions_of_a_rule(library):
+    text = "Relu(Mul(Concat(x, y; axis=-1), s)) = Concat(Mul(Relu(x), s), Mul(Relu(y), s); axis=-1)"
+    where = "where x[*b, n], y[*b, m], s[]"
+    assert misleads(library.builder(), parse_rule(f"{text} {where}", library.builder()))
+    assert not misleads(library.builder(), parse_rule(f"{text} {where} and s >= 0", library.builder()))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -342,6 +342,25 @@ def test_no_bytes_make_the_checker_fail(copy, library, proofs):
     assert len(compare_with_specs(proofs, library).problems) == 1
 
 
+@pytest.mark.parametrize("key", ["line", "rule"])
+def test_an_entry_about_no_rule_does_not_either(copy, key):
+    header, *entries = records(proofs_path(copy))
+    next(entry for entry in entries if "rule" in entry)[key] = []
+    proofs = b"".join(json.dumps(one).encode() + b"\n" for one in (header, *entries))
+    findings = check_proofs(copy.read_bytes(), proofs, spec_sources())
+    assert findings.problems[0][1].startswith("expected the lines of a proof file, found")
+
+
+def test_a_witness_at_axes_in_place_of_a_size_is_refused(library):
+    builder = library.builder()
+    conv = "Conv(x, w; dilations=(1, 1), group=g, pads=(0, 0, 0, 0), strides=(1, 1))"
+    rule = parse_rule(f"{conv} = {conv} where x[n, g*c, h, v], w[g*m, c, 1, 1]", builder)
+    witness = make_witness(builder, rule)
+    assert replay(builder, rule, witness) is None
+    odd = replace(witness, sizes=tuple((name, (2,) if name == "g" else size) for name, size in witness.sizes))
+    assert replay(builder, rule, odd) == "its witness has axes where a size is expected, or a size for axes"
+
+
 GATE = "Sigmoid(MatMul(x, y))"
 KEPT = f"Mul(Sub(1, {GATE}), z)"
 

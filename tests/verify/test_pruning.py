@@ -60,6 +60,23 @@ def test_what_one_operator_is_in_other_words_stays_and_so_does_what_holds_under_
     assert kept(library, IDEMPOTENT, THREE) == [IDEMPOTENT]
 
 
+BOUNDED = ("Max(Mul(x, s), x) = PRelu(x, s)", "Min(Mul(x, s), x) = PRelu(x, s)")
+FALSE = "Max(Mul(x, s), x) = Min(Mul(x, s), x) where s[*any_s], x[*any_x]"
+
+
+def test_nothing_follows_from_what_holds_under_conditions_alone(library):
+    builder, where = library.builder(), "where s[*any_s], x[*any_x]"
+    bounded = [f"{text} {where} and s {bound}" for text, bound in zip(BOUNDED, ("<= 1", ">= 1"), strict=True)]
+    unconditional = LAW.removesuffix(" and s >= 0")
+    given = [parse_rule(text, builder) for text in (*bounded, LAW)]
+    asked = [parse_rule(text, builder) for text in (FALSE, unconditional)]
+    with Crew(1) as crew:
+        assert underived(crew, asked, given) == asked
+        assert set(prune(crew, asked, given=given)) == set(asked)
+    with pytest.raises(AssertionError, match="a condition would be forgotten"):
+        Derivation(library).add(given[0])
+
+
 def test_a_map_lets_a_transposition_pass_by_a_rule_of_its_own(library):
     sizes = "where x[*b, m, k]"
     of_max = f"Max(Transpose(x; perm=(-1, -2)), y) = Transpose(Max(x, y); perm=(-1, -2)) {sizes}, y[]"

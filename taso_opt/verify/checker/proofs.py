@@ -172,7 +172,7 @@ def _read(proofs: bytes) -> tuple[dict[str, Any], _Book, list[dict[str, Any]]]:
     types = dict(_read_type(value, commutative) for value in rest if "operator" in value)
     entries = [value for value in rest if "rule" in value]
     for entry in entries:
-        entry["line"], entry["chains"]
+        entry["line"].encode(), entry["rule"].encode(), entry["chains"]
     header["specs"], header["library"], header["proofs"]
     return header, _Book(axioms, types, commutative), entries
 

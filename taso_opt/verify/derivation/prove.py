@@ -175,6 +175,7 @@ class Derivation:
 
     def add(self, rule: Rule) -> None:
         """Let later derivations use an equation, in both directions."""
+        assert not rule.conditions, "expected a law of all values: a condition would be forgotten"
         self._solver.add(law(self._library.builder(), rule.source, rule.target))
 
     def settle(self) -> None:

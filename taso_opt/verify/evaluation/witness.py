@@ -14,10 +14,12 @@ from math import isclose, prod
 import numpy as np
 
 from taso_opt.core.condition import Condition
+from taso_opt.core.dims import STAR
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Const, Term, Var, postorder, variables
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import FloatArrays, ModularArrays
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.semantics.conditions import broken, conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
@@ -48,9 +50,9 @@ class Witness:
 def make_witness(builder: Builder, rule: Rule) -> Witness | None:
     """A witness at sizes that the text of the rule decides; None when small sizes do not fit."""
     generator = np.random.default_rng(0)
-    symbols = symbols_of(rule.roots)
+    symbols, empty = symbols_of(rule.roots), bounds_of_sizes(rule.roots).least
     for _ in range(ATTEMPTS):
-        sizes = random_assignment(symbols, generator)
+        sizes = random_assignment(symbols, generator, empty)
         try:
             values = _values(builder, rule, sizes)
         except TypeMismatch:
@@ -74,10 +76,13 @@ def _without(builder: Builder, rule: Rule, sizes: Sizes) -> Iterator[tuple[tuple
 def replay(builder: Builder, rule: Rule, witness: Witness) -> str | None:
     """None when both sides still give the recorded values, and differ without each condition; else what is wrong."""
     symbols = symbols_of(rule.roots)
-    if set(dict(witness.sizes)) != {*symbols.sizes, *symbols.parameters}:
+    sizes = dict(witness.sizes)
+    if set(sizes) != {*symbols.sizes, *symbols.parameters}:
         return "its witness is for other sizes"
+    if any(isinstance(size, tuple) is not name.startswith(STAR) for name, size in sizes.items()):
+        return "its witness has axes where a size is expected, or a size for axes"
     try:
-        values = _values(builder, rule, dict(witness.sizes))
+        values = _values(builder, rule, sizes)
     except TypeMismatch as error:
         return f"its witness does not fit any more: {error}"
     if values is None:
@@ -85,7 +90,7 @@ def replay(builder: Builder, rule: Rule, witness: Witness) -> str | None:
     for found in values:
         if not _alike(found, witness.values):
             return f"its witness gives other values: expected {list(witness.values)}, found {list(found)}"
-    without = tuple(_without(builder, rule, dict(witness.sizes)))
+    without = tuple(_without(builder, rule, sizes))
     if len(without) != len(witness.without):
         return f"its witness is for {len(witness.without)} conditions, expected {len(without)}"
     for condition, sides, recorded in zip(rule.conditions, without, witness.without, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import z3
@@ -34,11 +34,12 @@ class Condition:
 class Facts:
     """Bounds of all symbols, ranges of the index variables made so far, and what operators need to be defined.
 
-    A name that `least` does not hold is at least 1.
+    A name that `least` does not hold is at least 1, and so are some sums of names (see `semantics.bounds`).
     """
 
-    def __init__(self, least: Mapping[str, int]) -> None:
+    def __init__(self, least: Mapping[str, int], at_least_one: Sequence[Dim] = ()) -> None:
         self._least = dict(least)
+        self._known = [size - 1 for size in at_least_one]
         self._ranges: dict[str, Dim] = {}
         self._proved: set[Dim] = set()
         self._unproved: set[Dim] = set()
@@ -147,7 +148,8 @@ class Facts:
         solver = z3.Solver()
         solver.set("rlimit", RESOURCE_LIMIT)
         claim = writer.write(margin) < 0
-        known = [writer.write(condition.margin) >= 0 for condition in self.conditions]
+        supposed = [*self._known, *(condition.margin for condition in self.conditions)]
+        known = [writer.write(one) >= 0 for one in supposed]
         solver.add(claim, *known, *writer.bounds())
         return bool(solver.check() == z3.unsat)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from taso_opt.core.condition import Bounds, Condition
-from taso_opt.core.dims import Dim, Size, sizes_in
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Apply, Attribute, Const, Term, Var, postorder
+from taso_opt.core.term import Apply, Const, Term, Var, postorder
 from taso_opt.errors import SpecError
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.semantics.evaluate import evaluate
 from taso_opt.spec.axiom import Axiom
 from taso_opt.spec.builder import Builder
@@ -22,7 +22,6 @@ from taso_opt.verify.index_functions.canonical import canonical
 from taso_opt.verify.index_functions.elements import Element, Sign
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.guards import lean
-from taso_opt.verify.index_functions.indices import names_in
 from taso_opt.verify.index_functions.layout import MAX_COPIES, merged, places
 from taso_opt.verify.index_functions.show import inequality, shown
 from taso_opt.verify.index_functions.signs import with_one_sign
@@ -87,7 +86,8 @@ def prove_for_all_sizes(
     stranger = _stranger(builder, roots)
     if stranger is not None or len(source) != len(target):
         return Unknown(stranger or "the sides have different numbers of outputs")
-    xp = IndexArrays(Facts(least_values(roots)))
+    sizes = bounds_of_sizes(roots)
+    xp = IndexArrays(Facts(sizes.least, sizes.at_least_one))
     try:
         _suppose_conditions(builder, xp.facts, roots)
         leaves = _leaves(xp, roots, conditions)
@@ -156,40 +156,6 @@ def _stranger(builder: Builder, roots: Iterable[Term]) -> str | None:
         if isinstance(term, Apply) and builder.operator(term) is None:
             return f"{term.operator} has no meaning"
     return None
-
-
-def least_values(roots: Iterable[Term]) -> dict[str, int]:
-    """0 for symbols that occur in pads alone, and for what a slice leaves away; everything else is at least 1."""
-    pads: set[str] = set()
-    left_away: set[str] = set()
-    others: list[Dim] = []
-    sliced: list[Dim] = []
-    for term in postorder(roots):
-        if isinstance(term, Var | Const):
-            others += term.type.shape
-        elif isinstance(term, Apply):
-            for name, value in term.attributes:
-                if name == "pads":
-                    pads |= _symbols(value)
-                elif term.operator == "Slice" and isinstance(value, tuple):
-                    left_away |= _symbols((value[0], value[2]))
-                    sliced += sizes_in(value[1])
-                else:
-                    others += sizes_in(value)
-    # A size such as 4*a-p that pads are a part of does not say that there are any.
-    known = set[str]().union(*(_symbols(dim) for dim in others if isinstance(dim, Size) and len(dim.terms) == 1))
-    # Where nothing but pads and what is left away makes up a size, that is not empty.
-    empty = (pads - known) | left_away
-    needed = [_symbols(dim) for dim in (*others, *sliced) if isinstance(dim, Size) and _is_made_of(dim, empty)]
-    return dict.fromkeys(empty.difference(*needed), 0)
-
-
-def _is_made_of(dim: Size, names: set[str]) -> bool:
-    return all(names.intersection(factors) for factors, _ in dim.terms)
-
-
-def _symbols(value: Attribute) -> set[str]:
-    return set[str]().union(*map(names_in, sizes_in(value)))
 
 
 def _suppose_conditions(builder: Builder, facts: Facts, roots: Iterable[Term]) -> None:

@@ -59,7 +59,7 @@ def prune(
     ordered = sorted({format_rule(rule): rule for rule in rules}.values(), key=_order)
     (single, several), (others, merges) = (
         _parted(ordered),
-        _parted(one for one in given if not _makes_something_up(one)),
+        _parted(filter(_is_law, given)),
     )
     # 1. Merges among themselves, so that step 2 has them instead of their halves.
     several = _Pruning(crew, _for_several([*others, *merges]), progress).kept(several)
@@ -135,8 +135,8 @@ def _parted(rules: Iterable[Rule]) -> tuple[list[Rule], list[Rule]]:
 
 def _for_one_output(single: Sequence[Rule], several: Sequence[Rule]) -> list[Rule]:
     """What a rule with one output may follow from."""
-    shared = [rule for rule in _without_undoing(several) if _shares(rule)]
-    return [*shared, *(rule for rule in single if not _makes_something_up(rule))]
+    shared = [rule for rule in _without_undoing(several) if not rule.conditions and _shares(rule)]
+    return [*shared, *filter(_is_law, single)]
 
 
 def _for_sums(single: Sequence[Rule], several: Sequence[Rule]) -> list[Rule]:
@@ -154,12 +154,11 @@ class _Pruning:
 
     def kept(self, rules: Sequence[Rule]) -> list[Rule]:
         kept: list[Rule] = []
+        laws = list(self.known)
         learnt = 0
         with self.crew.child() as child:
             for at, rule in enumerate(rules):
                 self.progress(f"pruned {at} of {len(rules)} rules, kept {len(kept)}")
-                usable = [one for one in kept if not _makes_something_up(one)]
-                laws = [*self.known, *(usable if len(rule.source) == 1 else _for_several(usable))]
                 try:
                     _teach(child, laws[learnt:], afresh=at == 0 or learnt == 0)
                     learnt = len(laws)
@@ -168,6 +167,8 @@ class _Pruning:
                 except Stopped:
                     learnt = 0  # the next process has to learn everything again
                 kept.append(rule)
+                if _is_law(rule) and (len(rule.source) == 1 or _for_several([rule])):
+                    laws.append(rule)
         return kept
 
 
@@ -229,7 +230,7 @@ def _names_down(term: Term) -> list[str]:
 
 def _for_several(rules: Iterable[Rule]) -> list[Rule]:
     """What a rule with several outputs may follow from."""
-    return [rule for rule in _without_undoing(rules) if not _takes_operand_off(rule)]
+    return [rule for rule in _without_undoing(rules) if not (rule.conditions or _takes_operand_off(rule))]
 
 
 def _without_undoing(rules: Iterable[Rule]) -> list[Rule]:
@@ -276,6 +277,11 @@ def _shares(rule: Rule) -> bool:
     """Whether the sources of a merge have a variable in common."""
     first, second, *_ = rule.source
     return not set(variables((first,))).isdisjoint(variables((second,)))
+
+
+def _is_law(rule: Rule) -> bool:
+    """Whether others may follow from a rule: it holds of all values, and makes up no weights."""
+    return not rule.conditions and not _makes_something_up(rule)
 
 
 def _makes_something_up(rule: Rule) -> bool:

@@ -10,6 +10,7 @@ from taso_opt.core.dims import STAR, Size
 from taso_opt.core.term import Var, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.semantics.arrays import ModularArrays
+from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.semantics.evaluate import evaluate, evaluate_arrays
 from taso_opt.semantics.instances import instantiate, random_assignment, symbols_of
 from taso_opt.spec import ScalarFunction, load_specs
@@ -28,7 +29,6 @@ from taso_opt.verify.index_functions.elements import (
 from taso_opt.verify.index_functions.facts import Facts
 from taso_opt.verify.index_functions.indices import replaced
 from taso_opt.verify.index_functions.layout import places
-from taso_opt.verify.index_functions.prove import least_values
 
 LIBRARY = load_specs()
 PRIME = ModularArrays.prime
@@ -118,7 +118,7 @@ def concrete(roots, generator):
 
 def readings(roots, assignment):
     """Each output as an index tensor, with the numbers of its sizes."""
-    xp = IndexArrays(Facts(least_values(roots)))
+    xp = IndexArrays(Facts(bounds_of_sizes(roots).least))
     leaves = {leaf: xp.variable(leaf.name, leaf.type.shape) for leaf in postorder(roots) if isinstance(leaf, Var)}
     return xp.facts, evaluate(LIBRARY.builder(), xp, roots, leaves)
 
