@@ -34,7 +34,9 @@ UNKNOWN = 5
 @click.option("--strict", is_flag=True, help="Exit with 5 when an equation is neither proved nor refuted.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the library that the proved rules give.")
 @click.option(
-    "--given", type=click.Path(path_type=Path), help="With -o, a library to add to: what follows from it is left out."
+    "--given",
+    type=click.Path(path_type=Path),
+    help="With -o, a library to add to, believed as it is (--check checks it): what follows from it is left out.",
 )
 @click.option("--jobs", type=click.IntRange(1, 1024), default=cores, help="Processes [one for each core].")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

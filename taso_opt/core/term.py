@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
@@ -225,18 +225,6 @@ def postorder(roots: Iterable[Term]) -> list[Term]:
                 done[term] = None
                 stack.pop()
     return list(done)
-
-
-def replace(roots: Sequence[Term], mapping: Mapping[Term, Term]) -> tuple[Term, ...]:
-    """Rebuild the roots with every term of `mapping` replaced; replacements are not looked into again."""
-    rebuilt: dict[Term, Term] = dict(mapping)
-    for term in postorder(roots):
-        if term in rebuilt:
-            continue
-        old = term.children
-        new = tuple(rebuilt[child] for child in old)
-        rebuilt[term] = term if new == old else with_children(term, new)
-    return tuple(rebuilt[root] for root in roots)
 
 
 def variables(roots: Iterable[Term]) -> list[Var]:

@@ -22,7 +22,7 @@ from taso_opt.rewrite.patterns.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.patterns.below import OperatorsBelow
 from taso_opt.rewrite.patterns.elements import MAX_BINDINGS, Element, Entry, Found, element_pattern, fitting, joined
 from taso_opt.rewrite.patterns.margins import margin_axis, margin_sizes, puts_zeros_beside
-from taso_opt.rewrite.patterns.match import Matcher, ValueOf, Within, literal_within
+from taso_opt.rewrite.patterns.match import Binding, Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.patterns.pattern import CompiledRule, Fold
 from taso_opt.rewrite.patterns.pixels import convolves_rows
 from taso_opt.rewrite.patterns.rows import adds_a_row
@@ -159,8 +159,9 @@ class Rewriter:
     def _requested(self, entries: Sequence[Entry], term: Term) -> Step | None:
         for rule, matcher in entries:
             for binding in matcher.match(rule.source, term):
-                (target,) = Instantiation(self._builder, rule, binding, 0).targets()
-                return Step(rule, ((term, target),))
+                target = self._target(rule, binding, term)
+                if target is not None:
+                    return Step(rule, ((term, target),))
         return None
 
     def size(self, term: Term, axis: int) -> int | None:
@@ -299,13 +300,18 @@ class Rewriter:
             for tried, binding in enumerate(matcher.match(rule.source, term)):
                 if tried == MAX_BINDINGS:
                     break
-                try:
-                    (target,) = Instantiation(self._builder, rule, binding, binding.get("#count", 0)).targets()
-                except TypeMismatch:
-                    continue
-                if target not in seen and self._builder.types(target) == self._builder.types(term):
+                target = self._target(rule, binding, term)
+                if target is not None and target not in seen:
                     seen.add(target)
                     yield Step(rule, ((term, target),))
+
+    def _target(self, rule: CompiledRule, binding: Binding, term: Term) -> Term | None:
+        """What a rule makes of a term; None where that is nothing, as of no elements, or of another type."""
+        try:
+            (target,) = Instantiation(self._builder, rule, binding, binding.get("#count", 0)).targets()
+        except TypeMismatch:
+            return None
+        return target if self._builder.types(target) == self._builder.types(term) else None
 
     def _fold_steps(self, root: Apply, operands: tuple[Term, ...]) -> Iterator[Step]:
         """Every way to join those operands of a sum that a rule fits and that have in common what it shares."""

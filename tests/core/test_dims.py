@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from taso_opt.core.dims import Size, bind, divide, open_symbols, parse_dim, product, symbol, total
 from taso_opt.core.quotients import parse_size, quotient
+from taso_opt.errors import TypeMismatch
 
 NAMES = ("m", "n", "k")
 sizes = st.recursive(
@@ -104,3 +105,9 @@ def test_the_parts_of_a_quotient_are_those_that_it_was_made_of():
     for name in (str(made), "floor((nowhere_else+1)/(k))"):
         dividend, divisor = quotient(name)
         assert f"floor(({dividend})/({divisor}))" == name
+
+
+def test_no_size_has_more_factors_than_any_tensor_has():
+    assert str(parse_dim("*".join("a" * 32))).count("a") == 32
+    with pytest.raises(TypeMismatch, match="at most 32 factors"):
+        parse_dim("*".join("a" * 33))

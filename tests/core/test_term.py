@@ -3,7 +3,7 @@
 import gc
 import pickle
 
-from taso_opt.core.term import Apply, Const, Item, Var, bottom_up, opened, operator_count, postorder, replace
+from taso_opt.core.term import Apply, Const, Item, Var, bottom_up, opened, operator_count, postorder
 from taso_opt.core.types import TensorType
 
 KIND = TensorType("float32", (2, 2))
@@ -38,16 +38,14 @@ def test_terms_that_nobody_holds_are_forgotten():
     assert len(_interned) == before
 
 
-def test_a_chain_of_ten_thousand_operators_is_traversed_and_rebuilt():
+def test_a_chain_of_ten_thousand_operators_is_traversed():
     term = X
     for _ in range(10_000):
         term = Apply("Relu", (term,))
     order = postorder([term])
     assert len(order) == 10_001
     assert order[0] is X
-    (moved,) = replace([term], {X: Y})
-    assert postorder([moved])[0] is Y
-    assert operator_count([moved]) == 10_000
+    assert operator_count([term]) == 10_000
 
 
 def test_children_come_before_parents_and_once():
@@ -62,11 +60,6 @@ def test_children_come_before_parents_and_once():
 def test_what_contains_a_term_is_higher():
     split = Apply("Split", (Apply("Relu", (X,)),), (("axis", -1), ("sizes", (1, 1))))
     assert [term.height for term in (X, W, split, Item(split, 0), Apply("Add", (Item(split, 1), X)))] == [0, 0, 2, 3, 4]
-
-
-def test_replacements_are_not_looked_into_again():
-    relu = Apply("Relu", (X,))
-    assert replace([relu], {X: relu}) == (Apply("Relu", (relu,)),)
 
 
 DEEP = 5000

@@ -37,6 +37,19 @@ def test_what_was_learned_of_other_terms_changes_no_rewriting(op, compiled):
     assert found > 50
 
 
+def test_which_output_a_term_is_makes_no_level(op, compiled):
+    shapes = tensor(Var, "u", 4, 6), tensor(Var, "x", 2, 6), tensor(Var, "y", 2, 6)
+    wholes = op.Relu(shapes[0]), op.Concat(*shapes[1:], axis=-2)
+    shared, found = Rewriter(op, compiled), []
+    for whole in wholes:
+        columns = op.item(op.Split(whole, axis=-1, sizes=(2, 4)), 0)
+        part = op.item(op.Split(columns, axis=-2, sizes=(2, 2)), 0)
+        steps = [step.replacements for step in shared.rewrites(part)]
+        assert steps == [step.replacements for step in Rewriter(op, compiled).rewrites(part)]
+        found.append(len(steps))
+    assert found[1] > found[0]
+
+
 def test_terms_look_alike_by_operators_attributes_types_and_what_is_constant(op):
     likeness = Likeness(op, is_made_of_constants)
     x, y, wide = tensor(Var, "x", 2, 3), tensor(Var, "y", 2, 3), tensor(Var, "z", 2, 4)

@@ -15,6 +15,7 @@ BIAS = "x = Slice(Pad(x; pads=(p, q)); axis=-1, sizes=(p, n, q)) where x[n]"
 OTHERS = (
     "x = Pad(x; pads=(0, 0, 0, 0)) where x[*b, m, k]",
     "x = Slice(x; axis=-3, sizes=(0, n, 0)) where x[*b, n, c, h]",
+    "x = Slice(Pad(x; pads=(0, p)); axis=-1, sizes=(0, n, p)) where x[n]",
     "Relu(x) = Slice(Pad(Relu(x); pads=(p, q)); axis=-1, sizes=(p, n, q)) where x[n]",
     "Pad(x; pads=(0, 1, 0, q)) = Slice(Pad(x; pads=(0, p+1, 0, q)); axis=-1, sizes=(p, n+1+q, 0)) where x[m, n]",
 )

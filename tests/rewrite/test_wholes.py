@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taso_opt.core.rule import Certificate, RuleSet
-from taso_opt.core.term import Apply, Const, Var, postorder
+from taso_opt.core.term import Apply, Const, Var, operator_count, postorder
 from taso_opt.rewrite.derived.wholes import with_wholes
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.semantics.arrays import ModularArrays
@@ -60,6 +60,13 @@ def test_a_product_of_joined_rows_and_one_weight_becomes_a_sum_of_products(op, c
     products = [term for term in postorder((total,)) if isinstance(term, Apply) and term.operator == "MatMul"]
     assert {product.args[0] for product in products} == set(inputs)
     assert agree(op, whole, total)
+
+
+def test_however_many_are_joined_before_a_weight_ends_no_search(op):
+    inputs = [tensor(Var, f"x{at}", 1, 1) for at in range(1200)]
+    whole = op.MatMul(op.Concat(*inputs, axis=-1), tensor(Const, "w", 1200, 5))
+    (total,) = rewritten(op, [SUM_OF_MATMULS, ROWS], whole)
+    assert operator_count([total]) >= 2 * 1200
 
 
 def test_a_rule_that_does_not_lift_takes_the_first_or_the_last_of_many_operands_away(op):

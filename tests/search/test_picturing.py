@@ -179,3 +179,8 @@ def test_rows_as_pixels_stand_by_where_they_lose_little(op, rules, monkeypatch):
     assert_same_values(op, [root], pixels.outputs)
     monkeypatch.setattr("taso_opt.search.backtracking.BEARABLE", 0.001)
     assert [plan.outputs for plan in plans()] == [best.outputs, original.outputs]
+
+
+def test_a_product_without_rows_is_no_convolution(op, rewriter):
+    assert rewriter.with_pixels(op.MatMul(tensor(Var, "x", 4, 64), tensor(Const, "w", 64, 32))) is not None
+    assert rewriter.with_pixels(op.MatMul(tensor(Var, "x", 0, 64), tensor(Const, "w", 64, 32))) is None

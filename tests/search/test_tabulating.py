@@ -98,3 +98,13 @@ def test_the_search_takes_it_in_one_move(op, rewriter):
     best = min(search.run((root,)).plans, key=lambda plan: plan.cost)
     left = [term for term in postorder(best.outputs) if isinstance(term, Apply) and not rewriter.is_constant(term)]
     assert [term.operator for term in left] == ["Gather"]
+
+
+def test_what_several_codes_go_through_is_one_move_with_all_of_its_steps(op, rewriter):
+    codes = [op.Expand(tensor(Var, name, 1, WIDTH), shape=(20, WIDTH)) for name in "xy"]
+    root = op.Add(*(layer(op, code, at) for at, code in enumerate(codes)))
+    (found,) = Neighbourhood((root,), is_constant=rewriter.is_constant).tabulated(rewriter)
+    steps, replacements = found
+    assert dict(replacements).keys() == {root}
+    assert len(steps) == sum(isinstance(term, Apply) for term in postorder([root])) - len(codes)
+    assert_same_values(op, [root], [dict(replacements)[root]])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from taso_opt.core.term import Apply, Item, Term
+from taso_opt.core.term import Apply, Item, Term, opened
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.finding.step import Step
 from taso_opt.spec.builder import Builder
@@ -33,7 +33,7 @@ def whole_joins(term: Term, builder: Builder, rewrites: Rewrites, kind: Kind) ->
 
 def _flat(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
     """The step that joins all at once what is joined in joins, by the rule that says so of two of three."""
-    operands = _operands(term)
+    operands = opened(term, lambda one: _is_same_join(one, term))
     if len(operands) == len(term.args) or len(operands) < 4:  # of three the rule itself speaks
         return
     three = operands[:3]
@@ -42,19 +42,6 @@ def _flat(term: Apply, builder: Builder, rewrites: Rewrites) -> Iterator[Step]:
     step = next((step for step in rewrites(pair) if step.image is flat), None)
     if step is not None:
         yield Step(step.rule, ((term, _joined(term, operands, builder)),))
-
-
-def _operands(term: Apply) -> list[Term]:
-    """All that a join joins, in joins inside of it as well."""
-    found: list[Term] = []
-    stack = list(reversed(term.args))
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Apply) and _is_same_join(top, term):
-            stack.extend(reversed(top.args))
-        else:
-            found.append(top)
-    return found
 
 
 def _is_same_join(term: Term, join: Apply) -> bool:

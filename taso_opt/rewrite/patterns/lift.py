@@ -51,8 +51,8 @@ def compile_forms(rule: Rule, builder: Builder) -> Iterator[CompiledRule]:
 
 
 def compile_on_request(rule: Rule, builder: Builder) -> CompiledRule:
-    """The pattern form of a rule whose source is one variable, which any tensor fits."""
-    return _Lifting(builder, Renaming()).compile(rule)
+    """The pattern form of a rule that is only taken where a sequence asks for it, as its source fits too much."""
+    return _Lifting(builder, Renaming(), rule.conditions).compile(rule)
 
 
 def compile_rule(rule: Rule, builder: Builder) -> CompiledRule | None:

@@ -17,7 +17,8 @@ def puts_zeros_beside(rule: Rule) -> bool:
         return False
     padded = target.args[0]
     beside = isinstance(padded, Apply) and padded.operator == "Pad" and padded.args == (source,)
-    return beside and set(map(str, _margins(target))) == open_sizes(rule)
+    margins = _margins(target) if beside else ()
+    return len(margins) == 2 and set(map(str, margins)) == open_sizes(rule)
 
 
 def margin_axis(rule: CompiledRule) -> int:

@@ -38,7 +38,8 @@ class Likeness:
         """The number of a term by so many of its levels, its own included."""
         known = self._known[depth].get(term)
         if known is None:
-            below = tuple(self.number(child, depth - 1) for child in term.children) if depth > 1 else ()
+            left = _left(term, depth)
+            below = tuple(self.number(child, left) for child in term.children) if left else ()
             look = type(term), self._own(term), self._builder.types(term), self._is_constant(term), below
             known = self._known[depth][term] = self._numbers.setdefault(look, len(self._numbers))
         return known
@@ -47,7 +48,8 @@ class Likeness:
         """The same where operands may stand in any order, as those of a sum do in the order of their names."""
         known = self._kinds[depth].get(term)
         if known is None:
-            below = tuple(sorted(self.kind(child, depth - 1) for child in term.children)) if depth > 1 else ()
+            left = _left(term, depth)
+            below = tuple(sorted(self.kind(child, left) for child in term.children)) if left else ()
             look = "kind", type(term), self._own(term), self._builder.types(term), self._is_constant(term), below
             known = self._kinds[depth][term] = self._numbers.setdefault(look, len(self._numbers))
         return known
@@ -60,6 +62,11 @@ class Likeness:
                 return term.index
             case _:
                 return None
+
+
+def _left(term: Term, depth: int) -> int:
+    """How many levels are left below a term: which output it is makes no level."""
+    return depth if isinstance(term, Item) else depth - 1
 
 
 class _Fitting(NamedTuple, Generic[R]):

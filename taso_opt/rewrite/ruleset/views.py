@@ -85,13 +85,17 @@ class Views:
 
     def brought_back(self, term: Term, images: dict[Term, Term]) -> Term:
         """The same of a term over stand-ins; what has none of them, as numbers of any depth, is not looked into."""
-        known = images.get(term)
-        if known is None:
-            if self._has_none(term):
-                return term
-            below = tuple(self.brought_back(child, images) for child in term.children)
-            known = images[term] = self._builder.rebuild(term, below)
-        return known
+        stack = [term]
+        while stack:  # without recursion: what a rule says of a wide join is as deep as that is wide
+            top = stack[-1]
+            missing = [child for child in top.children if child not in images and not self._has_none(child)]
+            if top in images or self._has_none(top):
+                stack.pop()
+            elif missing:
+                stack.extend(reversed(missing))
+            else:
+                images[top] = self._builder.rebuild(top, tuple(images.get(child, child) for child in top.children))
+        return images.get(term, term)
 
     def _has_none(self, term: Term) -> bool:
         """Whether no stand-in is part of a term."""

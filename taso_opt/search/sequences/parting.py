@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from taso_opt.core.term import Apply, Term
+from taso_opt.core.term import Apply, Term, opened
 from taso_opt.rewrite.finding.step import Step, StepSequence, mapping_of
 from taso_opt.rewrite.patterns.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter
@@ -98,13 +98,9 @@ def _is_expansion(term: Term) -> bool:
     return isinstance(term, Apply) and term.operator == EXPAND
 
 
-def _summands(whole: Apply) -> Iterator[Term]:
+def _summands(whole: Apply) -> list[Term]:
     """The operands of a sum or product, however it is bracketed."""
-    for part in whole.args:
-        if isinstance(part, Apply) and part.operator == whole.operator:
-            yield from _summands(part)
-        else:
-            yield part
+    return opened(whole, lambda one: isinstance(one, Apply) and one.operator == whole.operator)
 
 
 def fold(part: Term, rewriter: Rewriter) -> Step | None:

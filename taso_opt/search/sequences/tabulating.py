@@ -26,7 +26,16 @@ def tabulated(
     """
     said: dict[Term, Term] = {}
     begun: dict[Term, Term] = {}
-    steps: dict[Term, dict[Term, Step]] = {}
+    joined: dict[Term, Term] = {}
+    steps: dict[Term, Step] = {}
+
+    def beginning(of: Term) -> Term:
+        """What tells all that is one move: where it begins, the first place of several that meet."""
+        place = begun[of]
+        while place in joined:
+            place = joined[place]
+        return place
+
     for term in terms:
         if is_repeated(term):
             said[term], begun[term] = term, term.children[-1]
@@ -37,7 +46,11 @@ def tabulated(
         new = rewriter.with_children(term, [said.get(child, child) for child in term.children])
         step = next((one for one in steps_at(new, rewriter) if is_repeated(one.image)), None)
         if step is not None:
-            said[term], begun[term] = step.image, begun[rows[0]]
-            steps.setdefault(begun[term], {})[term] = step
-    for members in steps.values():
-        yield tuple(members.values()), tuple((end, said[end]) for end in used_beyond(list(members)))
+            first, *others = dict.fromkeys(map(beginning, rows))
+            joined.update(dict.fromkeys(others, first))
+            said[term], begun[term], steps[term] = step.image, first, step
+    moves: dict[Term, list[Term]] = {}
+    for term in steps:
+        moves.setdefault(beginning(term), []).append(term)
+    for members in moves.values():
+        yield tuple(map(steps.__getitem__, members)), tuple((end, said[end]) for end in used_beyond(members))
