@@ -24,6 +24,7 @@ from taso_opt.rewrite.patterns.refusal import refusal
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.runtime import RuntimeProcess, require_runtime
 from taso_opt.search.neighbourhood import LocalChange, Neighbourhood
+from taso_opt.search.prices import difference
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import read_rules
 from taso_opt.spec.text import format_rule
@@ -175,7 +176,7 @@ def _verdict(
     )
     if not math.isfinite(new - old):
         return "refused", None
-    change_ms = (new - old) * 1e3
+    change_ms = difference(old, new) * 1e3
     if step.rule.rule.fp_class > loosest:
         return "class", change_ms
     if substitute_terms(model.builder, model.graph.outputs, step.mapping) is None:

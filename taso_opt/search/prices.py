@@ -165,7 +165,7 @@ class Prices:
         self._cost.prepare(kernel for side in kernels for kernel in side)
         # 2. Add up.
         sums = iter([sum(self._cost.known(kernel) or 0.0 for kernel in side) for side in kernels])
-        return {place: _difference(next(sums), next(sums)) or _trace(changes[place]) for place in places}
+        return {place: difference(next(sums), next(sums)) or _trace(changes[place]) for place in places}
 
     def _units_of(self, side: _Side) -> Sequence[Any]:
         """The units of one side of a change: all that is needed and not kept."""
@@ -204,7 +204,8 @@ def _trace(change: LocalChange) -> float:
     return -TRACE * max(change.saved, 0)
 
 
-def _difference(old: float, new: float) -> float:
+def difference(old: float, new: float) -> float:
+    """By how many seconds a cost changes, beyond what measured costs differ by anyway."""
     if math.isinf(new):
         return new
     change = new - old
