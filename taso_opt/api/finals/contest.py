@@ -96,11 +96,11 @@ def hold_contest(
     with CostTable() as table:
         question = contest_question(job, plans, standard)
         ended = partial(Contest, place, question)
-        stage = _stage(job, folder, folded_bytes, RememberedVerdicts(table, place, question))
-        candidates = _Candidates(job, stage, plans, folder)
         known = table.decision(place, question)
         if known is not None and known.winner is None:
             return ended(None, known)
+        stage = _stage(job, folder, folded_bytes, RememberedVerdicts(table, place, question))
+        candidates = _Candidates(job, stage, plans, folder)
         require_room(job, folded_bytes)
         if known is not None and known.winner is not None and known.winner < len(plans):
             finals = hold_finals(job.process, stage.original, candidates, stage.trial, standard, known.winner, job.tell)

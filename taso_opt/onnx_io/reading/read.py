@@ -20,7 +20,7 @@ from taso_opt.onnx_io.files.weights import collect_weights
 from taso_opt.onnx_io.reading.model import Model, ModelInput
 from taso_opt.onnx_io.reading.terms import TermGraph, read_terms
 from taso_opt.onnx_io.reading.whole_numbers import upper_bounds
-from taso_opt.onnx_io.sizes.bindings import complete, input_bindings, learn
+from taso_opt.onnx_io.sizes.bindings import complete_bindings, input_bindings, learn
 from taso_opt.onnx_io.sizes.computed import numeric_types
 from taso_opt.onnx_io.sizes.inference import UNKNOWN_TYPE, symbolic_skeleton
 from taso_opt.onnx_io.sizes.open import symbolic_types
@@ -57,7 +57,7 @@ def read_model(
         read = read_terms(proto, weights, library, types, opaque)
         numbers = _known_bindings(read, numeric, bindings)
         guessed = _of_open_sizes(read, numbers)
-        complete(read.values.values(), numbers)
+        complete_bindings(read.values.values(), numbers)
         failing = _failing(read, library.builder(numbers))
         if not failing:
             break

@@ -75,7 +75,7 @@ def _solve(dim: Dim, number: int, bindings: dict[str, int]) -> None:
         bindings[name] = (number - constant) // factor
 
 
-def complete(roots: Iterable[Term], bindings: dict[str, int]) -> None:
+def complete_bindings(roots: Iterable[Term], bindings: dict[str, int]) -> None:
     """Give every symbol below `roots` that is still open the default of the axis where it first stands."""
     for term in postorder(roots):
         if isinstance(term, Var | Const):

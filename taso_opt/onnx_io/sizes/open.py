@@ -20,8 +20,9 @@ from taso_opt.onnx_io.files.weights import constant_value
 from taso_opt.onnx_io.scopes import STANDARD, opset_of
 from taso_opt.onnx_io.sizes.inference import UNKNOWN_TYPE, infer_types
 from taso_opt.onnx_io.sizes.known import chosen_sizes
-from taso_opt.onnx_io.sizes.values import FAR, SizeValues, is_never_negative
+from taso_opt.onnx_io.sizes.values import SizeValues, is_never_negative
 from taso_opt.spec.operator import Array
+from taso_opt.spec.shared.shapes import FAR
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,6 @@ from taso_opt.core.dims import Dim, Size
 from taso_opt.onnx_io.sizes.known import MOST_ELEMENTS, computed_size, evaluated, stays_small
 from taso_opt.spec.operator import Array
 
-FAR = 2**31 - 1
-"""From here on an end means that of the axis, whatever its size."""
-
 FIRST_TOKEN = -(2**30)
 """Tokens count down from here; no shape, axis or place is as low, and all of them are numbers of 32 bits too."""
 
