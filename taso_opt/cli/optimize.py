@@ -15,10 +15,10 @@ from taso_opt.errors import MismatchError
 if TYPE_CHECKING:
     from taso_opt.report.record import Record
 
-BUDGET = "Time for the search [40; 15 more for each thousand computed operators beyond a thousand]."
+BUDGET = "Time for the search [40; 15 more for each thousand computed operators beyond a thousand, 120 at most]."
 OBJECTIVE = "latency, flops, memory, launches or weights, or a mix such as latency=1,memory=0.1."
 MEMORY_LIMIT = "The most memory, as estimated, such as 64MB."
-SIZE_GROWTH = "The most bytes of weights to add, such as 10%."
+SIZE_GROWTH = "By how much the bytes of weights may grow, such as 10%."
 ALLOW_SLOWER = "Write what meets another objective even if it is slower."
 ALPHA = "How much worse than the best a graph may be and still be explored."
 REPORT = "Also write a report: FILE.html for people, FILE.json for programs. May be given several times."

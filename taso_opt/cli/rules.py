@@ -89,7 +89,7 @@ def _shown(rule: Rule) -> Iterator[str]:
     yield f"proved by {rule.certificate.engine}, with the specifications {rule.certificate.specs}, from"
     yield from _axioms(rule)
     yield ""
-    yield "`tasoopt verify --check` makes the proof again."
+    yield "`tasoopt verify --check` checks the proof again."
 
 
 def _explained(rule: Rule) -> Iterator[str]:

@@ -56,14 +56,14 @@ def command(
 
     An equation that is true for some constants only is proved with the weakest condition on them, such as s >= 0.
 
-    Exit code 0 when nothing is refuted, 1 otherwise. With --check FILE is a rule library: exit code 1 names each rule
-    that was altered or has lost its proof. In a GitHub workflow the result is added to the summary of the step. With
-    --axioms the laws that all proofs start from are proved from the
-    meanings of the operators: exit code 1 names each that is not.
+    Exits with 1 when an equation is refuted, with 5 when --strict is given and one is unknown, else with 0. With
+    --check each FILE is a rule library: every rule that was altered or has lost its proof is named, and the exit code
+    is 1. With --axioms the laws that all proofs start from are proved from the meanings of the operators; each that is
+    not is named, and the exit code is 1. In a GitHub workflow the result is added to the summary of the step.
     """
     if axioms:
         if check or strict or files or output is not None or given is not None or junit is not None:
-            raise UsageError("expected --axioms alone or with --json, found more")
+            raise UsageError("expected --axioms alone or with --json, found other options or files")
         return _axioms(as_json)
     if check and (output is not None or strict):
         raise UsageError("expected --check alone, found it with --output or --strict")

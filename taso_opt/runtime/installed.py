@@ -29,7 +29,7 @@ CUDA_OPTIONS = (
 
 INSTALL_COMMAND = 'pip install "tasoopt[cpu]"'
 OPENVINO_COMMAND = 'pip install "tasoopt[openvino]"'
-REPAIR_COMMAND = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && {INSTALL_COMMAND}"
+REPAIR_COMMAND = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && {INSTALL_COMMAND}  # on an NVIDIA GPU: tasoopt[gpu]"
 
 
 @dataclass(frozen=True)

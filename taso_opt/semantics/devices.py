@@ -33,7 +33,7 @@ def array_module(name: str) -> ArrayModule:
     try:
         import cupy
     except ImportError as error:
-        raise UnsupportedError("expected CuPy for --array cupy, found none: install tasoopt[gpu]") from error
+        raise UnsupportedError("expected CuPy for --array cupy, found none: pip install cupy-cuda13x") from error
     if not cupy.cuda.is_available():
         raise UnsupportedError("expected a GPU for --array cupy, found none")
     return ArrayModule(cupy.asarray, cupy.asnumpy)

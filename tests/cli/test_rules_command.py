@@ -47,7 +47,7 @@ def test_of_rules_about_both_parts_of_a_split_each_shows_both_with_their_proofs(
     texts = [law.format(at) for at in (part, 1 - part)]
     identities = [identity(run, text) for text in texts]
     first = identities[part]
-    for command, mark in (("show", "`tasoopt verify --check` makes the proof again."), ("explain", "It follows from")):
+    for command, mark in (("show", "`tasoopt verify --check` checks the proof again."), ("explain", "It follows from")):
         code, out, _ = run("rules", command, identities[0])
         assert code == 0
         assert out.index(texts[0]) < out.index(texts[1])

@@ -58,7 +58,7 @@ def cluster(address: str) -> Iterator[Engine]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise UnsupportedError("expected Dask for --cluster, found none: install tasoopt[cluster]") from error
+        raise UnsupportedError("expected Dask for --cluster, found none: pip install distributed") from error
     try:
         client = Client(address, timeout=WAIT, set_as_default=False)
     except (OSError, ValueError) as error:
