@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from taso_opt.errors import InvalidInputError
+from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
     from taso_opt.core.rule import Rule
@@ -115,4 +115,4 @@ def _write(path: Path, text: str, mode: str) -> None:
         with path.open(mode, encoding="utf-8") as stream:
             stream.write(text)
     except OSError as error:
-        raise InvalidInputError(f"expected a file that can be written, found {path}: {error.strerror}") from error
+        raise UsageError(f"expected a file that can be written, found {path}: {error.strerror}") from error

@@ -12,7 +12,7 @@ import click
 
 from taso_opt.cli.output import require_writable
 from taso_opt.core.machine.scratch import write_at_once
-from taso_opt.errors import InvalidInputError, UsageError
+from taso_opt.errors import UsageError
 
 if TYPE_CHECKING:
     from taso_opt.generate import GenerateStats, PoolStats
@@ -88,7 +88,7 @@ def _write(output: Path, text: str) -> None:
     try:
         write_at_once(output, text.encode())
     except OSError as error:
-        raise InvalidInputError(f"expected a file that can be written for --output, found {output}: {error}") from error
+        raise UsageError(f"expected a file that can be written for --output, found {output}: {error}") from error
 
 
 def _table(stats: GenerateStats) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from taso_opt.errors import InvalidInputError
+from taso_opt.errors import UsageError
 
 NARROWEST = 40
 """A terminal that says it has fewer columns is taken to have these."""
@@ -29,7 +29,7 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 
 def require_writable(output: Path, option: str) -> None:
-    """Fail before the work rather than after it: InvalidInputError for a place where no file can be written."""
+    """Fail before the work rather than after it: UsageError for a place where no file can be written."""
     folder = output.parent
     if output.is_dir() or not folder.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
-        raise InvalidInputError(f"expected a file that can be written for {option}, found {output}")
+        raise UsageError(f"expected a file that can be written for {option}, found {output}")

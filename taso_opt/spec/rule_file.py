@@ -13,7 +13,7 @@ from typing import Any
 from taso_opt.core.machine.scratch import write_at_once
 from taso_opt.core.printable import cut_short
 from taso_opt.core.rule import Certificate, FpClass, Rule, RuleSet
-from taso_opt.errors import InvalidInputError, RuleError
+from taso_opt.errors import InvalidInputError, RuleError, UsageError
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.text import MAX_LENGTH, format_rule, parse_rule
 
@@ -104,7 +104,7 @@ def write_rules(path: Path, rules: Iterable[Rule]) -> None:
     try:
         write_at_once(path, text.encode())
     except OSError as error:
-        raise InvalidInputError(f"expected a rule file that can be written, found {path}: {error.strerror}") from error
+        raise UsageError(f"expected a rule file that can be written, found {path}: {error.strerror}") from error
 
 
 def read_lines(path: Path) -> list[str]:

@@ -97,5 +97,5 @@ def test_a_long_summary_is_cut():
 
 def test_a_file_that_cannot_be_written_is_named(run, tmp_path):
     code, output = run(tmp_path / "mine.rules", "--junit", tmp_path / "missing" / "result.xml")
-    assert code == 3
+    assert code == 2
     assert "expected a file that can be written for --junit, found" in output.err

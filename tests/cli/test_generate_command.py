@@ -66,8 +66,8 @@ def test_the_counts_of_levels_and_of_every_pruning_add_up(run):
         (["--max-memory", "much"], 2, "'much' is not a valid float"),
         (["--array", "abacus"], 2, "expected numpy or cupy for --array, found 'abacus'"),
         (["--resume", "/dev/null/folder"], 3, "expected a folder that can be written for --resume, found /dev/null"),
-        (["-o", "no/such/folder/file.txt"], 3, "expected a file that can be written for --output, found no/such"),
-        (["-o", "."], 3, "expected a file that can be written for --output, found ."),
+        (["-o", "no/such/folder/file.txt"], 2, "expected a file that can be written for --output, found no/such"),
+        (["-o", "."], 2, "expected a file that can be written for --output, found ."),
         (["surplus"], 2, "unexpected extra argument"),
     ],
 )

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from taso_opt.core.rule import Certificate, FpClass, Rule
-from taso_opt.errors import InvalidInputError, RuleError
+from taso_opt.errors import InvalidInputError, RuleError, UsageError
 from taso_opt.spec import load_specs
 from taso_opt.spec.rule_file import MAX_BYTES, MAX_LINE, read_equations, read_rules, rule_id, write_rules
 from taso_opt.spec.text import format_rule, parse_rule
@@ -100,7 +100,7 @@ def test_a_file_that_is_not_there_or_a_folder_is_refused_in_one_sentence(tmp_pat
     for path in (tmp_path / "missing.jsonl", tmp_path, tmp_path / ("long" * 100)):
         with pytest.raises(InvalidInputError, match="expected a rule file that can be read, found"):
             read_rules(path, BUILDER)
-        with pytest.raises(InvalidInputError, match="expected a rule file that can be written, found"):
+        with pytest.raises(UsageError, match="expected a rule file that can be written, found"):
             write_rules(path / "no" / "such", [])
 
 
