@@ -83,6 +83,7 @@ def main(names: Sequence[str], output: Path, minutes: float, cuda_options: Mappi
         print(line(name, found["networks"][name]), flush=True)
     output.write_text(json.dumps(found, indent=2) + "\n")
     print(f"{len(found['networks'])} networks, {len(found['left_out'])} left out: {output}")
+    sys.exit(any("error" in one for one in found["networks"].values()))
 
 
 def environment() -> dict[str, Any]:

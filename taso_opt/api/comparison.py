@@ -8,7 +8,7 @@ from pathlib import Path
 from taso_opt.api.reporting.summary import measured_latency, measured_speedup
 from taso_opt.api.session import BY_PARTS, Progress, obstacle, require_loadable, running, silent
 from taso_opt.api.settings import CompareSettings
-from taso_opt.api.sizes import assumption, at_sizes_that_run, read_with_samples
+from taso_opt.api.sizes import assumption, at_sizes_that_run, given_bytes, read_with_samples
 from taso_opt.core.machine.scratch import scratch_folder
 from taso_opt.errors import RuntimeFailure
 from taso_opt.onnx_io import (
@@ -56,12 +56,12 @@ def compare_files(
         reference = at_sizes_that_run(reference, chosen.dims, samples, process, run)
         kind = telling_kind(process, reference, samples, run)
         feeds = sample_feeds(reference.inputs, samples, chosen.seed, kind=kind)
-        timing = timing_feeds(reference.inputs, samples, chosen.seed)
+        timing = timing_feeds(reference.inputs, samples, chosen.seed, given_bytes(reference))
         why = obstacle(reference, process, run) if needs_libraries(reference.proto) else ""
         if why:
             cut, paths = _cut_apart(reference, other, why, folder)
             feeds = sample_feeds(cut.inputs, cut.feeds(samples), chosen.seed)
-            timing = timing_feeds(cut.inputs, cut.feeds(samples), chosen.seed)
+            timing = timing_feeds(cut.inputs, cut.feeds(samples), chosen.seed, given_bytes(reference))
         else:
             paths = _seeded(reference, folder / "first.onnx"), _seeded(other, folder / "second.onnx")
         tell("comparing outputs")

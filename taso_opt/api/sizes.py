@@ -13,6 +13,7 @@ from pathlib import Path
 
 from taso_opt.core.dims import Size
 from taso_opt.core.machine.scratch import scratch_folder
+from taso_opt.cost import type_bytes
 from taso_opt.errors import TasoError, UsageError
 from taso_opt.onnx_io import Model, ModelInput, read_model, save_atomically, showing
 from taso_opt.runtime import InputSpec, RunSettings, RuntimeProcess, find_sizes, run_feeds
@@ -126,6 +127,12 @@ def _seen_shapes(
 def sizes_of(model: Model) -> dict[str, int]:
     """The numbers of all sizes that the inputs leave open, under the names that `--dim` takes."""
     return {_as_given(name): model.bindings[name] for name in _input_symbols(model)}
+
+
+def given_bytes(model: Model) -> int:
+    """How many bytes a model gives for one set of inputs, as far as sizes are known."""
+    kinds = [kind for output in model.graph.outputs for kind in model.builder.types(output)]
+    return sum(type_bytes(kind.bind(model.bindings)) for kind in kinds)
 
 
 def _choices(bindings: Mapping[str, int], free: Sequence[str]) -> Iterator[dict[str, int]]:

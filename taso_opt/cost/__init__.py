@@ -4,6 +4,7 @@ from taso_opt.cost.device import Device, this_device
 from taso_opt.cost.goal import LATENCY, QUANTITIES, Goal, parse_bytes, parse_objective, parse_percent
 from taso_opt.cost.kernels.layout import NOTHING, Around, Layouts
 from taso_opt.cost.kernels.units import Unit
+from taso_opt.cost.kernels.work import type_bytes
 from taso_opt.cost.measuring.measure import Measurer, spelling_keys
 from taso_opt.cost.model import CostModel
 from taso_opt.cost.table import CostEntry, CostTable, Decision, cache_folder
@@ -31,4 +32,5 @@ __all__ = [
     "parse_percent",
     "spelling_keys",
     "this_device",
+    "type_bytes",
 ]

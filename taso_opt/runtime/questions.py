@@ -38,8 +38,9 @@ RUN_LIMIT_S = 600.0
 TIDY_LIMIT_S = 60.0
 SESSIONS_WITH_THREADS = 8
 SESSIONS_ON_GPU = 16  # each takes 150 MB there, whatever its model
-BATCH_LIMIT_S, ITEM_LIMIT_S = 20.0, 1.0
-"""How long a batch may take, and for each of its models beyond that, beside the time for samples."""
+BATCH_LIMIT_S, ITEM_LIMIT_S, ITEM_ON_GPU_LIMIT_S = 20.0, 1.0, 10.0
+"""How long a batch may take, and for each of its models beyond that, beside the time for samples: on a GPU algorithms
+are tried out for each convolution before its first run."""
 
 Progress = Callable[[int, int], None]
 
@@ -177,7 +178,8 @@ def _batches(items: Sequence[MeasureItem], settings: RunSettings, plan: MeasureP
 
 
 def _measure_batch(process: RuntimeProcess, request: MeasureMany) -> dict[str, Measured]:
-    timeout_s = BATCH_LIMIT_S + len(request.items) * (ITEM_LIMIT_S + 2.0 * request.plan.model_s)
+    item_s = ITEM_ON_GPU_LIMIT_S if request.settings.on_gpu else ITEM_LIMIT_S
+    timeout_s = BATCH_LIMIT_S + len(request.items) * (item_s + 2.0 * request.plan.model_s)
     try:
         return cast(dict[str, Measured], process.request(request, timeout_s))
     except RuntimeFailure as error:

@@ -170,14 +170,29 @@ def test_what_was_read_between_two_reads_of_weights_is_what_the_copies_of_a_kern
         assert measuring.reach(unit, op, UnitFinder(op)) == asked[unit.key].weight_bytes == mebibytes * MIB
 
 
-@pytest.mark.parametrize(("pixels", "copies"), [(32, 12), (1024, 2), (4096, 1)])
+@pytest.mark.parametrize(("pixels", "copies"), [(32, 12), (512, 5), (1024, 1)])
 def test_sums_of_convolutions_stand_in_a_row_as_long_as_that_is_not_too_large(asked, pixels, copies):
     op = load_specs().builder()
     image, other = (Var(name, TensorType("float32", (1, 32, pixels, pixels))) for name in "xy")
     attributes = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), "group": 1}
     (unit,) = UnitFinder(op).units([op.Add(op.Conv(image, tensor(Const, 32, 32, 1, 1), **attributes), other)])
     measurer().measure_cores([unit], op, UnitFinder(op), 17)
-    assert asked[unit.key].copies == copies if unit.key in asked else copies == 1
+    assert asked[unit.key].copies == copies
+
+
+def test_a_table_is_copied_no_more_often_than_there_is_room_for(asked):
+    op = load_specs().builder()
+    places = Var("places", TensorType("int64", (1,)))
+    for rows, copies in ((30_000, 5), (300_000, 1)):
+        (unit,) = UnitFinder(op).units([op.Gather(tensor(Const, rows, 768), places, axis=-2)])
+        measurer().measure([unit], op, UnitFinder(op), 17)
+        assert asked[unit.key].copies == copies
+
+
+def test_where_weights_are_not_read_in_turns_costs_do_not_hang_on_how_many_a_model_has():
+    for run, count in ((RunSettings(), 2), (RunSettings(runtime="openvino"), 1), (RunSettings(device="cuda"), 1)):
+        places = {Measurer(None, run, INFO, Surroundings(turns=turns)).place for turns in (1, 16)}
+        assert len(places) == count
 
 
 def test_there_are_only_so_many_copies(asked):

@@ -46,6 +46,14 @@ def test_what_cannot_be_started_in_time_is_left_out(monkeypatch, tmp_path):
     assert json.loads(output.read_text())["left_out"] == ["towers"]
 
 
+def test_a_network_that_fails_is_told_by_the_exit_code(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu_check, "environment", lambda: {"devices": [GPU]})
+    monkeypatch.setattr(gpu_check, "in_child", lambda *asked: {"error": "no memory"})
+    output = tmp_path / "found.json"
+    assert CliRunner().invoke(gpu_check.main, ["towers", "--minutes", "1", "--output", str(output)]).exit_code == 1
+    assert json.loads(output.read_text())["networks"] == {"towers": {"error": "no memory"}}
+
+
 def test_a_network_leaves_its_figures(monkeypatch, tmp_path):
     monkeypatch.setenv("TASOOPT_CACHE", str(tmp_path))
     monkeypatch.setitem(NETWORKS, "small", lambda: NETWORKS["towers"](count=2, width=16))

@@ -156,3 +156,4 @@ def test_heavy_inputs_are_timed_on_fewer_sets(monkeypatch):
     light = timing_feeds(INPUTS, (), 0)
     monkeypatch.setattr("taso_opt.search.judging.feeds.TIMING_BYTES", 3 * (3 * 4 + 2 * 8))
     assert (len(light), len(timing_feeds(INPUTS, (), 0))) == (TIMING_SEEDS, 3)
+    assert len(timing_feeds(INPUTS, (), 0, given_bytes=3 * 4 + 2 * 8)) == 1, "their results take room too"

@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 from taso_opt.api.finals.question import contest_question
 from taso_opt.api.finals.room import require_room
 from taso_opt.api.job import Job
-from taso_opt.api.sizes import sizes_of
+from taso_opt.api.sizes import given_bytes, sizes_of
 from taso_opt.core.graph import Graph
 from taso_opt.cost import CostTable, Decision
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
@@ -176,7 +176,7 @@ def _stage(job: Job, folder: Path, folded_bytes: int, verdicts: Verdicts) -> _St
         original = folder / "original.onnx"
         save_atomically(proto, original, original=path, durable=False)
     feeds = [*sample_feeds(inputs, samples, seed, kind=job.kind), *feeds_at_other_sizes(job, original, inputs)]
-    timing = timing_feeds(inputs, samples, seed)
+    timing = timing_feeds(inputs, samples, seed, given_bytes(job.source))
     judged = computes_in_singles(source), rounds_to_integers(source)
     trial = Trial(feeds, timing, job.run, *judged, job.deadline, weight_bytes(job.source), folded_bytes, verdicts)
     return _Stage(model, original, trial, cut, proto is None)

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from taso_opt.api.finals.contest import Contest
 from taso_opt.api.job import Job
 from taso_opt.api.reporting.summary import measured_speedup
+from taso_opt.api.sizes import given_bytes
 from taso_opt.core.machine.processors import cores
 from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, TasoError
@@ -63,7 +64,7 @@ def _measured(job: Job) -> MeasuredSpeedup | None:
     if time.monotonic() + SPARE_S > job.deadline:
         return None
     job.tell("timing it with as many threads as the runtime chooses")
-    feeds = timing_feeds(job.source.inputs, job.samples, job.settings.seed)
+    feeds = timing_feeds(job.source.inputs, job.samples, job.settings.seed, given_bytes(job.source))
     run = replace(job.run, threads=0)
     request = CompareLatency(job.source.path, (job.output,), feeds, run, ROUNDS, RECREATIONS, LIMIT_S)
     try:

@@ -61,6 +61,7 @@ from taso_opt.runtime import (
     ONNXRUNTIME,
     WHOLE,
     Absent,
+    Failed,
     Measured,
     MeasureItem,
     MeasurePlan,
@@ -78,6 +79,12 @@ log = logging.getLogger(__name__)
 ENOUGH_WORK = 100_000
 LARGEST_UNIT = 1 << 30
 """Bytes that a unit may take to be measured: what is larger costs infinity, but for what the original has of it."""
+
+COPIES_BYTES = 1 << 29
+"""Bytes that copies of a unit may take together; one is measured in any case."""
+
+NO_FRAMES = (0, 0)
+"""The ports of a model that has no frames to be taken off its time."""
 
 NEAREST_CACHE = 1 << 16
 """Bytes of weights that are near wherever they were before."""
@@ -146,7 +153,7 @@ class Measurer:
     ) -> None:
         """`surroundings` are those of the model that the costs are for."""
         self._process, self._run = process, run
-        self.surroundings = surroundings
+        self.surroundings = surroundings if self._shows_parts else replace(surroundings, turns=1)
         self._device = this_device(run, info)
         self._overhead: Overhead | None = None
         self._beside: MeasureItem | None = None
@@ -214,7 +221,7 @@ class Measurer:
             sizes = copies * weights, copies * values, weights > NEAREST_CACHE
             for key, model in zip(spelling_keys(node), (node.in_file, node.by_rules), strict=True):
                 timed = model if weights + values <= LARGEST_UNIT else None
-                prepared.append(_Prepared(key, timed, copies, (1, 1), WHOLE, *sizes))
+                prepared.append(_Prepared(key, timed, copies, NO_FRAMES, WHOLE, *sizes))
             entries += self._entries(prepared, self._timed(prepared, builder))
         return entries
 
@@ -272,6 +279,8 @@ class Measurer:
             times = one.copies * one.turns
             seconds = self._overhead.without(quiet_s, times, one.ports)
             return CostEntry(self.place, one.key, seconds, timing.spread_s / times, timing.samples)
+        if isinstance(timing, Failed):
+            log.info("not measured: %s: %s", one.key, timing.reason)
         is_otherwise = one.model is None or isinstance(timing, Absent)
         return CostEntry(self.place, one.key, one.otherwise if is_otherwise else math.inf, 0.0, 0)
 
@@ -345,7 +354,8 @@ class Measurer:
             enough = max(enough, min(PLACES, int(PLACES_S * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder))))
         elif not is_elementwise(unit, builder):
             enough = max(enough, ceil(self.surroundings.buffers / kernel_bytes(unit, builder)))
-        return min(enough, most_copies(self._run, _ports(unit, builder)))
+        room = max(1, COPIES_BYTES // max(1, kernel_bytes(unit, builder)))  # a table is copied with the rest
+        return min(enough, room, most_copies(self._run, _ports(unit, builder)))
 
 
 def read_key(distance: int, turns: int = 1) -> str:
@@ -370,7 +380,7 @@ def _in_a_row(unit: Unit, builder: Builder) -> int:
         return 1
     moving_s = result_bytes(unit, builder) / BYTES_A_SECOND
     wanted = ceil(MOST_COPIES * moving_s * MULTIPLICATIONS_A_SECOND / unit_work(unit, builder))
-    return max(1, min(MOST_COPIES, wanted, LARGEST_UNIT // max(1, kernel_bytes(unit, builder))))
+    return max(1, min(MOST_COPIES, wanted, COPIES_BYTES // max(1, kernel_bytes(unit, builder))))
 
 
 def _ports(unit: Unit, builder: Builder) -> tuple[int, int]:

@@ -45,10 +45,16 @@ KINDS: Mapping[str, Callable[[Array], Array]] = {
 """Kinds of random floats, made of normal ones; the first is what a model gets unless its outputs say nothing there."""
 
 
-def timing_feeds(inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int) -> tuple[Sample, ...]:
-    """Sets of inputs for the timing: as `sample_feeds`, but more of them where they are light."""
+def timing_feeds(
+    inputs: Sequence[ModelInput], samples: Sequence[Sample], seed: int, given_bytes: int = 0
+) -> tuple[Sample, ...]:
+    """Sets of inputs for the timing: as `sample_feeds`, but more of them where they are light.
+
+    With each set the results of so many bytes are kept that a model gives for it.
+    """
     (first, *_) = sample_feeds(inputs, samples[:1], seed, 1)
-    draws = max(1, min(TIMING_SEEDS, TIMING_BYTES // max(sum(array.nbytes for array in first.values()), 1)))
+    each = given_bytes + sum(array.nbytes for array in first.values())
+    draws = max(1, min(TIMING_SEEDS, TIMING_BYTES // max(each, 1)))
     return tuple(sample_feeds(inputs, samples, seed, draws)[:draws])
 
 
