@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
-from tempfile import TemporaryDirectory
 
 import click
 
 from benchmarks import rule_usage, standings
 from benchmarks.models import DIMS, models
+from benchmarks.own_folder import own_folder
 from benchmarks.page import write_page
 from benchmarks.peers import missing
 from benchmarks.side_by_side import side_by_side
@@ -74,8 +74,8 @@ def main(names: Sequence[str], threads: int, budget: float | None, peers: bool, 
             "`pip install -e '.[bench]'`, as `make bench` does, or leave them out by --no-peers"
         )
     rows = []
-    with TemporaryDirectory(prefix="tasoopt-bench-") as folder:
-        for name, kind, path in models(names, Path(folder)):
+    with own_folder("bench") as folder:
+        for name, kind, path in models(names, folder):
             settings = OptimizeSettings(threads=threads, budget=budget, force=True, dims=DIMS.get(name, {}))
             row = measure(name, kind, path, settings)
             rows.append(replace(row, standing=beside_peers(row, path, settings)) if peers else row)
@@ -112,13 +112,14 @@ def measure(name: str, kind: str, path: Path, settings: OptimizeSettings) -> Row
 def once_more(record: Record, path: Path, settings: OptimizeSettings) -> str:
     """How many seconds a second run takes with what the first one left in the table, and what differs by it."""
     assert record.output is not None, "a dry run has no output"
-    written, started = Path(record.output).read_bytes(), time.monotonic()
+    second, started = path.with_name(f"{path.stem}.again.onnx"), time.monotonic()
     try:
-        again = optimize_file(path, settings)
+        again = optimize_file(path, replace(settings, output=second))
     except TasoError as error:
         return f"error: {error}"
     total_s = time.monotonic() - started
-    same = again.output is not None and Path(again.output).read_bytes() == written
+    same = again.output is not None and Path(again.output).read_bytes() == Path(record.output).read_bytes()
+    second.unlink(missing_ok=True)
     return f"{total_s:.0f}" if same else f"{total_s:.0f}, another file"
 
 

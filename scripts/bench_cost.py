@@ -123,7 +123,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 def main(names: Sequence[str], rewrites: int, seconds: float, device: str, output: Path) -> None:
     """Predict and measure the networks named, or all of them, and write the page."""
     rows: list[Row] = []
-    with TemporaryDirectory(prefix="tasoopt-cost-") as folder, CostTable() as table:
+    with TemporaryDirectory(prefix="tasoopt-cost-") as folder, CostTable(Path(folder) / "costs.sqlite") as table:
         for name, _, path in models(names or tuple(NETWORKS), Path(folder)):
             try:
                 rows.append(measure(name, path, rewrites, seconds, table, RunSettings(device)))

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
 from benchmarks.models import DIMS, models
+from benchmarks.own_folder import own_folder
 from benchmarks.page import table, write_page
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
@@ -69,9 +69,9 @@ class Row:
 def main(names: Sequence[str], repetitions: int, output: Path) -> None:
     """Repeat the comparisons of the models named, or of a choice of all families, and write the page."""
     rows: list[Row] = []
-    with TemporaryDirectory(prefix="tasoopt-intervals-") as folder:
-        for name, _, path in models(names or NAMES, Path(folder)):
-            result = Path(folder) / f"{name}.opt.onnx"
+    with own_folder("intervals") as folder:
+        for name, _, path in models(names or NAMES, folder):
+            result = folder / f"{name}.opt.onnx"
             settings = OptimizeSettings(output=result, dims=DIMS.get(name, {}))
             try:
                 record = optimize_file(path, settings)

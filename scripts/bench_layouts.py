@@ -19,17 +19,16 @@ library holds no rule that follows from others, whichever part these are in, so 
 would hold by itself.
 """
 
-import os
 import platform
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 import onnx
 
+from benchmarks.own_folder import own_folder
 from benchmarks.page import table, table_row, write_page
 from benchmarks.rule_parts import is_layout_rule
 from networks import NETWORKS
@@ -106,12 +105,11 @@ def main(names: Sequence[str], budget: float, output: Path) -> None:
     if unknown:
         raise click.UsageError(f"expected names of networks, found {', '.join(sorted(unknown))}")
     rows: list[Row] = []
-    with TemporaryDirectory(prefix="tasoopt-layouts-") as folder:
-        os.environ["TASOOPT_CACHE"] = folder
-        parts = parted(LIBRARY, Path(folder))
+    with own_folder("layouts") as folder:
+        parts = parted(LIBRARY, folder)
         print(f"{parts.counts[0]} rules about layouts, {parts.counts[1]} others", file=sys.stderr, flush=True)
         for name in names or BENCHED:
-            rows.append(measure(name, Path(folder), parts, budget))
+            rows.append(measure(name, folder, parts, budget))
             print(line(rows[-1]), file=sys.stderr, flush=True)
             write(rows, output, parts, budget)
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import shorten
 
 import click
 
 from benchmarks.models import DIMS, models
+from benchmarks.own_folder import own_folder
 from benchmarks.page import write_page
 from taso_opt.api import CompareSettings, OptimizeSettings, compare_files, optimize_file
 from taso_opt.errors import TasoError
@@ -48,8 +48,8 @@ class Row:
 def main(names: Sequence[str], budget: float, output: Path) -> None:
     """Measure the models named, or all of them, and write the page."""
     rows: list[Row] = []
-    with TemporaryDirectory(prefix="tasoopt-openvino-") as folder:
-        for name, _, path in models(names, Path(folder)):
+    with own_folder("openvino") as folder:
+        for name, _, path in models(names, folder):
             rows.append(Row(name, *(measure(name, path, runtime, budget) for runtime in (ONNXRUNTIME, OPENVINO))))
             print(line(rows[-1]), file=sys.stderr, flush=True)
             write(rows, output)

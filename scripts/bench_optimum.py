@@ -24,7 +24,6 @@ graphs, under costs where every kernel takes a factor between 0.8 and 1.25 of it
 measured; and under how many of these draws the search stays 2% or more behind the best graph visited.
 """
 
-import os
 import platform
 import sys
 import time
@@ -40,6 +39,7 @@ import onnx
 
 from benchmarks.disturbed import DisturbedMeasurer
 from benchmarks.exhaustive import Outputs, Visited, Visitor, cheapest, described
+from benchmarks.own_folder import own_folder
 from benchmarks.page import table, table_row, write_page
 from networks.small import SMALL
 from taso_opt.api.session import usable_rules
@@ -144,16 +144,14 @@ def main(names: Sequence[str], graphs: int, output: Path) -> None:
     if unknown:
         raise click.UsageError(f"expected names among {', '.join(SMALL)}, found {', '.join(sorted(unknown))}")
     rows: list[Row] = []
-    with TemporaryDirectory(prefix="tasoopt-optimum-") as folder:
-        os.environ["TASOOPT_CACHE"] = folder
-        with CostTable() as table, RuntimeProcess() as process:
-            for name in names or SMALL:
-                path = Path(folder) / f"{name}.onnx"
-                onnx.save(SMALL[name](), path)
-                row = measure(name, space(path, table, process), graphs)
-                rows.append(replace(row, drawn_gaps=drawn_gaps(path, process)))
-                print("\n".join((line(rows[-1]), *missed(rows[-1]))), file=sys.stderr, flush=True)
-                write(rows, output, graphs)
+    with own_folder("optimum") as folder, CostTable() as table, RuntimeProcess() as process:
+        for name in names or SMALL:
+            path = folder / f"{name}.onnx"
+            onnx.save(SMALL[name](), path)
+            row = measure(name, space(path, table, process), graphs)
+            rows.append(replace(row, drawn_gaps=drawn_gaps(path, process)))
+            print("\n".join((line(rows[-1]), *missed(rows[-1]))), file=sys.stderr, flush=True)
+            write(rows, output, graphs)
 
 
 def space(path: Path, table: CostTable, process: RuntimeProcess, draw: int | None = None) -> Space:

@@ -11,7 +11,6 @@ random, each one a part of the next.
 """
 
 import json
-import os
 import platform
 import random
 import resource
@@ -21,11 +20,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 import onnx
 
+from benchmarks.own_folder import own_folder
 from benchmarks.page import table, table_row, write_page
 from networks import NETWORKS
 from taso_opt.api import OptimizeSettings, optimize_file
@@ -102,9 +101,8 @@ def in_child(task: Task) -> Measured | str:
 
 def measure(task: Task) -> Measured:
     """Search twice, with an empty table of costs and with the one that is left then."""
-    with TemporaryDirectory(prefix="tasoopt-search-") as folder:
-        os.environ["TASOOPT_CACHE"] = folder
-        path, rules = Path(folder) / "model.onnx", Path(folder) / "rules.jsonl"
+    with own_folder("search") as folder:
+        path, rules = folder / "model.onnx", folder / "rules.jsonl"
         model = NETWORKS[NETWORK](steps=task.steps, hidden=HIDDEN)
         onnx.save(model, path)
         lines = share_of(task.share)

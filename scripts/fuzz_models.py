@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from onnx import ModelProto, TensorProto, checker, load_model
@@ -24,11 +23,12 @@ from onnx.numpy_helper import from_array, to_array
 
 from backend.models import dressed
 from backend.worker import respell
+from benchmarks.own_folder import own_folder
 from fuzzing.random_models import random_model
 from fuzzing.random_operators import OPERATORS
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.forced import force_rewriting
-from taso_opt.errors import RuntimeFailure, TasoError, UnsupportedError
+from taso_opt.errors import MismatchError, RuntimeFailure, TasoError, UnsupportedError
 from taso_opt.onnx_io import keeps_signature, read_model
 from taso_opt.onnx_io.scopes import all_tensors
 from taso_opt.runtime import RunSettings, RuntimeProcess, run_feeds
@@ -39,6 +39,12 @@ from taso_opt.spec import load_specs
 MODES = ("optimized", "respelled", "shrunk", "wandered", "far")
 FORCED = MODES[2:]
 """Ways in which nothing is run, or asked of the runtime."""
+
+MOST_ALLOWED = 0.1
+"""Where noise in the inputs may change outputs by more than that, errors tell nothing."""
+
+REFUSALS = (2, 3, 4)
+"""Exit codes of what a user, a file or a machine asks in vain."""
 
 NO_KERNEL = "NOT_IMPLEMENTED : Could not find an implementation"
 """What the runtime says of an operator that it has for other element types only."""
@@ -104,7 +110,8 @@ def _finding(path: Path, source: Path, mode: str, output: Path, plain: Reference
         if NO_KERNEL in detail and mode in FORCED:
             return Finding(path.name, mode, "no kernel", detail[-200:], rewritten)
     except TasoError as error:
-        return Finding(path.name, mode, "refused", str(error)[:200])
+        known = {MismatchError.exit_code: "wrong", **dict.fromkeys(REFUSALS, "refused")}
+        return Finding(path.name, mode, known.get(error.exit_code, "crash"), str(error)[:200])
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what this script looks for
         return Finding(path.name, mode, "crash", "".join(traceback.format_exception(error))[-1500:])
     if source.read_bytes() != content:
@@ -201,8 +208,10 @@ def _difference(path: Path, output: Path, plain: Reference, process: RuntimeProc
         return f"the result does not run: {reason}"
     for expected, outputs, spreads in zip(plain.outputs, found, plain.spreads, strict=True):
         for index, (one, other, spread) in enumerate(zip(expected, outputs, spreads, strict=True)):
+            if one.dtype != other.dtype or (np.isfinite(spread) and one.shape != other.shape):
+                return f"output {index} is {other.dtype}{list(other.shape)}, expected {one.dtype}{list(one.shape)}"
             error, allowed = _error(one, other), max(TOLERANCE.get(one.dtype.name, 0.0), NOISE_FACTOR * spread)
-            if not error <= allowed:
+            if allowed <= MOST_ALLOWED and not error <= allowed:  # else noise alone may change all of it
                 return f"output {index} is off by {error:.2g}, allowed are {allowed:.2g}"
     return ""
 
@@ -244,9 +253,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     counts, rewritten = Counter[tuple[str, str]](), Counter[str]()
     fails = ("wrong", "crash")
-    with TemporaryDirectory(prefix="fuzz-models-") as name, RuntimeProcess() as process:
-        for path in _models(options, Path(name)):
-            for finding in examine(path, Path(name), process):
+    with own_folder("fuzz") as folder, RuntimeProcess() as process:
+        for path in _models(options, folder):
+            for finding in examine(path, folder, process):
                 counts[finding.mode, finding.result] += 1
                 rewritten[finding.mode] += finding.rewritten
                 if finding.result in fails:

@@ -5,12 +5,16 @@ import os
 from importlib import resources
 
 import pytest
+from hypothesis import settings
 from jsonschema import Draft202012Validator
 
 import browser
 from taso_opt.report.record import Record
 from taso_opt.runtime import RuntimeProcess
 from taso_opt.spec import load_specs
+
+settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

@@ -103,8 +103,9 @@ def tool_line(tool: str, standings: Sequence[Standing]) -> str:
 SECTION = """## Beside other tools
 
 The tools are {tools} and *transformers*, the transformer optimizer that comes with ONNX Runtime; each rewrites the same
-file with its default options. The original, the original once more (the control) and all results then take turns in one
-measurement; that of the last table is of this tool's result alone.
+file with its default options, the last one with those for a BERT and without the runtime's own. The original, the
+original once more (the control) and all results then take turns in one measurement; that of the last table is of this
+tool's result alone.
 
 - **Unchanged** is a result with the nodes and constants of the original: it is not timed. What several tools write
   alike is timed once.

@@ -54,6 +54,14 @@ def test_a_search_is_another_one_where_anything_differs_that_it_depends_on(job):
     assert search_question(but(job, samples=()), rules("a", "b")) == questions[0]
 
 
+def test_another_version_of_the_tool_asks_other_questions(job, monkeypatch):
+    search, contest = search_question(job, rules("a")), contest_question(job, (plan(b"1"),), Standard())
+    monkeypatch.setattr("taso_opt.api.finals.question._own_code", lambda: "other modules")
+    monkeypatch.setattr("taso_opt.api.finals.question.__version__", "other")
+    assert search_question(job, rules("a")) != search
+    assert contest_question(job, (plan(b"1"),), Standard()) != contest
+
+
 def test_a_contest_is_another_one_where_anything_differs_that_it_depends_on(job):
     standard, plans = Standard(), (plan(b"1"), plan(b"2"))
     questions = [

@@ -36,11 +36,9 @@ def test_figure_2_3_matmuls_with_a_shared_input_merged_by_concat_and_split(disco
 
 def test_figure_2_5_the_transposed_matmul(discovered, covers):
     rules = discovered("chain", "MatMul, Transpose")
-    turned = TURNED(f"MatMul({TURNED('y')}, {TURNED('x')})")
     # It follows in one step from the law for the transpose of a product, with the other law that turning twice is idle.
     assert covers(rules, f"{TURNED('MatMul(x, y)')} = MatMul({TURNED('y')}, {TURNED('x')}) where x[m, k], y[k, n]")
     assert covers(rules, f"{TURNED(TURNED('x'))} = x where x[m, k]")
-    assert turned.count("Transpose") == 3
 
 
 def test_the_sum_of_two_convolutions_as_one_over_concatenated_inputs(discovered, covers):

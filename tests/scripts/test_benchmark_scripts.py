@@ -132,10 +132,11 @@ def written(*contents):
     """What stands in for optimize_file, and writes these contents one after the other, the last one ever again."""
     left = list(contents)
 
-    def optimize_file(*_):
+    def optimize_file(path, settings, *_):
         record = benched("improved", 2.0).record
-        Path(record.output).write_bytes(left.pop(0) if len(left) > 1 else left[0])
-        return record
+        output = Path(settings.output or record.output)
+        output.write_bytes(left.pop(0) if len(left) > 1 else left[0])
+        return replace(record, output=str(output))
 
     return optimize_file
 
@@ -143,9 +144,10 @@ def written(*contents):
 def test_a_second_run_that_writes_another_file_is_told(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "optimize_file", written(b"first", b"second"))
-    monkeypatch.setattr(bench, "comparison", lambda *_: None)
+    compared = []
+    monkeypatch.setattr(bench, "comparison", lambda record, _: compared.append(Path(record.output).read_bytes()))
     found = bench.measure("net", "network", tmp_path / "net.onnx", OptimizeSettings())
-    assert found.again == "0, another file"
+    assert found.again == "0, another file" and set(compared) == {b"first"}
     assert bench.line(found).endswith(" 0, another file |")
 
 

@@ -11,6 +11,7 @@ import fuzz_models
 from fuzz_models import _noisy_model, examine
 from fuzzing.random_models import random_model
 from fuzzing.random_operators import OPERATORS
+from taso_opt.errors import MismatchError, TasoError, UnsupportedError
 from taso_opt.spec import load_specs
 
 MODELS = 5
@@ -120,3 +121,23 @@ def test_a_wrong_weight_or_a_lost_output_would_be_noticed(tmp_path, process, mon
     assert {one.result for one in found.values()} == {"wrong"}
     assert found["optimized"].detail.startswith("output 0 is off by")
     assert found["respelled"].detail == "the signature changed"
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (MismatchError("outputs differ"), "wrong"),
+        (UnsupportedError("no such thing"), "refused"),
+        (TasoError("?"), "crash"),
+    ],
+)
+def test_an_answer_that_is_no_refusal_is_told(error, result, tmp_path, process, monkeypatch):
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+    )
+
+    def refuse(*asked):
+        raise error
+
+    monkeypatch.setattr(fuzz_models, "_rewrite", refuse)
+    assert {one.result for one in examine(save(tmp_path, model), tmp_path, process)} == {result}
