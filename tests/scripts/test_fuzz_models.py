@@ -132,12 +132,10 @@ def test_a_wrong_weight_or_a_lost_output_would_be_noticed(tmp_path, process, mon
     ],
 )
 def test_an_answer_that_is_no_refusal_is_told(error, result, tmp_path, process, monkeypatch):
-    model = parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
-    )
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
 
     def refuse(*asked):
         raise error
 
     monkeypatch.setattr(fuzz_models, "_rewrite", refuse)
-    assert {one.result for one in examine(save(tmp_path, model), tmp_path, process)} == {result}
+    assert {one.result for one in examine(save(tmp_path, parser.parse_model(text)), tmp_path, process)} == {result}
