@@ -8,7 +8,7 @@ from taso_opt.core.literal import literal
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
 from taso_opt.spec.shared.piecewise import attribute_ratio, fraction
-from taso_opt.spec.shared.shapes import is_number, same_dims, same_dtype
+from taso_opt.spec.shared.shapes import is_number, is_star, same_dims, same_dtype
 from taso_opt.spec.shared.transcendental import power
 
 SINCE = 9
@@ -19,7 +19,7 @@ HALF = (1, 2)
 
 def infer(x, scale, shift, mean, variance, epsilon):
     same_dtype(x, scale, shift, mean, variance, epsilon)
-    if x.rank < 2 or not is_number(epsilon):
+    if x.rank < 2 or any(map(is_star, x.shape[:2])) or not is_number(epsilon):
         raise TypeMismatch(f"expected channels and a number for BatchNormalization, found {x} and {epsilon}")
     for operand in (scale, shift, mean, variance):
         same_dims("channels of BatchNormalization", operand.shape, x.shape[1:2])

@@ -5,11 +5,11 @@ from taso_opt.core.types import TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import Operator, axiom, plain_spelling
 from taso_opt.spec.shared.joining import halves
-from taso_opt.spec.shared.shapes import broadcast_shapes, same_dims, same_dtype
+from taso_opt.spec.shared.shapes import broadcast_shapes, is_star, same_dims, same_dtype
 
 
 def infer(x, y):
-    if x.rank < 2 or y.rank < 2:
+    if x.rank < 2 or y.rank < 2 or any(map(is_star, (x.shape[-1], *y.shape[-2:]))):
         raise TypeMismatch(f"expected matrices for MatMul, found shapes {x} and {y}")
     same_dims("inner sizes of MatMul", x.shape[-1:], y.shape[-2:-1])
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])

@@ -10,7 +10,7 @@ from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling, definition
 from taso_opt.spec.shared.piecewise import attribute_ratio, fraction
 from taso_opt.spec.shared.reductions import mean
-from taso_opt.spec.shared.shapes import is_number, same_dims, same_dtype
+from taso_opt.spec.shared.shapes import is_number, is_star, same_dims, same_dtype
 from taso_opt.spec.shared.transcendental import power
 
 SINCE = 23
@@ -19,7 +19,7 @@ HALF = (1, 2)
 
 def infer(x, epsilon, *scale):
     same_dtype(x, epsilon, *scale)
-    if x.rank < 1 or not is_number(epsilon) or len(scale) > 1:
+    if x.rank < 1 or is_star(x.shape[-1]) or not is_number(epsilon) or len(scale) > 1:
         raise TypeMismatch(f"expected rows and a number for RMSNormalization, found {x} and {epsilon}")
     for operand in scale:
         same_dims("sizes of rows in RMSNormalization", operand.shape, x.shape[-1:])

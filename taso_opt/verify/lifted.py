@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from taso_opt.core.condition import Condition
+from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size, substitute, total
+from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
-from taso_opt.core.term import Term, Var
-from taso_opt.core.types import TensorType
+from taso_opt.core.term import Term, Var, postorder
+from taso_opt.core.types import PLACES, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.patterns.apply import Instantiation
 from taso_opt.rewrite.patterns.match import Binding, key, term_key
@@ -42,7 +44,19 @@ from taso_opt.spec.builder import Builder
 from taso_opt.spec.operator import Array
 
 COUNTS = (3, 4, 5, 7)
-"""Numbers of operands that forms are tried with."""
+"""Numbers of operands that forms are tried with, and all beyond that a number in the rule may stand for."""
+
+COUNTING = frozenset({"block", "dilations", "group", "kernel", "pads", "scales", "shape", "sizes", "strides"})
+"""Attributes whose numbers may stand for one of operands."""
+
+MOST_COUNTED = 8
+"""No rule is lifted that has larger numbers there."""
+
+MOST_LITERAL = 1000
+"""Beside a number that is larger, or smaller than its reciprocal, what differs may be rounded away."""
+
+MOST_PLACES = 1000
+"""Places are drawn below; they count on from the first again."""
 
 SIGNS = ((0.5, 1.0), (-1.0, -0.5), (-1.0, 1.0))
 """The ranges that values are drawn from: what is 0 of one sign hides what is not of the other."""
@@ -64,10 +78,10 @@ class Instance:
 
     def holds(self, builder: Builder, generator: np.random.Generator) -> bool:
         """Whether both sides have the same values for random ones of the variables, positive, negative and of both."""
-        shapes = {leaf: tuple(dim for dim in leaf.type.shape if isinstance(dim, int)) for leaf in self.leaves}
+        far = 2.0 * len(self.leaves) * max((abs(value) for value in _literals((*self.source, *self.target))), default=0)
+        ranges = SIGNS if far == 0 else (*SIGNS, (-far, far))
         return all(
-            self._agree(builder, {leaf: generator.uniform(low, high, shape) for leaf, shape in shapes.items()})
-            for low, high in SIGNS
+            self._agree(builder, {leaf: _drawn(leaf, bounds, generator) for leaf in self.leaves}) for bounds in ranges
         )
 
     def _agree(self, builder: Builder, values: dict[Term, Array]) -> bool:
@@ -79,13 +93,17 @@ class Instance:
 
 
 def misleads(builder: Builder, rule: Rule) -> bool:
-    """Whether a form of a rule for any number of operands is false of some number, at random sizes.
+    """Whether a form of a rule for any number of operands is false of some number, at random sizes, or may be.
 
     One that fits at no sizes says nothing: as here, matches make nothing of it.
     """
     generator = np.random.default_rng(0)
     forms = lifted_forms(builder, (rule,))
-    instances = (instance_of(builder, form, count, generator) for form in forms for count in COUNTS)
+    largest = max((_counted(form) for form in forms), default=0)
+    if forms and (largest > MOST_COUNTED or not all(map(_is_near_one, _literals(rule.roots)))):
+        return True  # nothing that is tried would tell
+    counts = sorted({*COUNTS, *range(3, 2 * largest + 4 if largest > 1 else 3)})
+    instances = (instance_of(builder, form, count, generator) for form in forms for count in counts)
     return not all(instance.holds(builder, generator) for instance in instances if instance is not None)
 
 
@@ -115,9 +133,33 @@ def _values(form: CompiledRule, binding: Binding, count: int) -> tuple[list[Var]
     conditions = {
         replace(one, variable=term_key(one.variable, private[one.variable], element)): None
         for one in form.rule.conditions
+        if one.bounds != ANY
         for element in range(count)
     }
     return [term for term in binding.values() if isinstance(term, Var)], list(conditions)
+
+
+def _drawn(leaf: Var, bounds: tuple[float, float], generator: np.random.Generator) -> Array:
+    shape = tuple(dim for dim in leaf.type.shape if isinstance(dim, int))
+    are_places = leaf.type.dtype == PLACES
+    return generator.integers(MOST_PLACES, size=shape) if are_places else generator.uniform(*bounds, shape)
+
+
+def _literals(roots: Sequence[Term]) -> list[Fraction]:
+    """The numbers in terms, apart from those in attributes."""
+    return [value for term in postorder(roots) if (value := literal_value(term)) is not None]
+
+
+def _is_near_one(value: Fraction) -> bool:
+    """Whether a number is 0, or neither large nor small."""
+    return value == 0 or Fraction(1, MOST_LITERAL) <= abs(value) <= MOST_LITERAL
+
+
+def _counted(form: CompiledRule) -> int:
+    """The largest number in an attribute that may stand for one of operands."""
+    applications = [part for part in _parts_of(form) if isinstance(part, Application)]
+    values = [value for part in applications for name, value in part.attributes if name in COUNTING]
+    return max(_numbers(values), default=0)
 
 
 def _large(form: CompiledRule) -> int:
@@ -139,7 +181,8 @@ def _random_binding(form: CompiledRule, count: int, largest: int, generator: np.
             binding.setdefault(key(name, name in form.private_sizes, element), size)
     for one in variables.values():
         for element in range(count):
-            kind = TensorType(DTYPE, _shape(one, form, binding, element))
+            dtype = PLACES if one.scheme.dtype == PLACES else DTYPE
+            kind = TensorType(dtype, _shape(one, form, binding, element))
             name = term_key(one.name, one.private, element)
             binding.setdefault(name, Var(name, kind))
     return binding

@@ -120,3 +120,9 @@ def test_numbers_are_no_places(op):
     rule = "Relu(Relu(x)) = Relu(x) where x[*b]"
     found = why(op, rule, op.Relu(op.Relu(tensor("x", 2, dtype="int64"))))
     assert found.sentence == "expected float32 or float64 for x, found int64"
+
+
+def test_one_place_without_axes_is_not_one_on_an_axis(op):
+    x, lookup = tensor("x", 5, 4), "Relu(Gather(x, y; axis=-2)) = Gather(Relu(x), y; axis=-2) where x[m, k], y[]: int64"
+    assert why(op, lookup, op.Relu(op.Gather(x, tensor("place", dtype="int64"), axis=-2))) is None
+    assert why(op, lookup, op.Relu(op.Gather(x, tensor("places", 1, dtype="int64"), axis=-2))) is not None

@@ -93,3 +93,20 @@ def test_a_product_of_sums_that_would_explode_is_refused():
     sizes = ", ".join(f"a{at}+b{at}" for at in range(40))
     with pytest.raises(RuleError, match="at most 4096 terms"):
         parse(f"Reshape(x; shape=(n,)) = Reshape(x; shape=(n,)) where x[{sizes}]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BatchNormalization(x, a, b, m, v, e) = x where a[8], b[8], e[], m[8], v[8], x[*n, 8]",
+        "LayerNormalization(x, e) = x where e[], x[n, *a]",
+        "RMSNormalization(x, e) = x where e[], x[n, *a]",
+        "MatMul(x, y) = MatMul(x, y) where x[8, *a], y[*a, n]",
+        "MatMul(x, y) = MatMul(x, y) where x[*b, k], y[k, *a]",
+        "ReduceSum(x; axes=(-1,)) = x where x[n, *a]",
+        "Gather(x, p; axis=-1) = x where p[]: int64, x[n, *a]",
+    ],
+)
+def test_what_an_operator_works_along_is_one_axis_and_not_any_number(text):
+    with pytest.raises(RuleError, match="found"):
+        parse(text)

@@ -1,7 +1,8 @@
 import pytest
 
+from taso_opt.core.rule import FpClass
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.evaluation.floating import floating_point_class
+from taso_opt.verify.evaluation.floating import floating_point_class, scalar_class
 
 WINDOW = "dilations=(1, 1), group=1, pads=(1, 1, 1, 1), strides=(1, 1)"
 POOL = "count_include_pad=0, kernel=(2, 2), pads=(0, 0, 0, 0), strides=(2, 2)"
@@ -32,3 +33,12 @@ CLASSES = {
 def test_the_class_follows_from_the_operations_for_each_element(library, text):
     builder = library.builder()
     assert floating_point_class(builder, parse_rule(text, builder)) == CLASSES[text]
+
+
+def test_what_is_true_on_one_side_alone_is_of_the_last_class(library):
+    builder = library.builder()
+    for text, expected in (
+        ("IsNaN(Sub(Exp(x), Exp(x))) = IsNaN(Mul(0, x)) where x[*any_x]", FpClass.E4),
+        ("IsNaN(Neg(x)) = IsNaN(x) where x[*any_x]", FpClass.E3),
+    ):
+        assert scalar_class(builder, parse_rule(text, builder)) == expected

@@ -41,6 +41,23 @@ def test_nor_is_one_that_is_zero_of_positive_numbers(library, prover):
     assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
 
 
+@pytest.mark.parametrize("stride", [5, 8, 40])
+def test_nor_is_one_that_is_false_of_many_operands_alone(library, prover, stride):
+    sides = " = ".join(POOLED.format(counted, 1, stride) for counted in (0, 1))
+    rule = parse_rule(f"{sides} where x[n, c, h, 1], y[n, c, h, 1]", library.builder())
+    assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
+
+
+def test_nor_is_one_that_large_or_small_numbers_hide(library, prover):
+    sides, where = JOINED.format(1).removesuffix(" where ").split(" = "), "where x[*b, 1], y[*b, 1]"
+    for hiding in ("Relu(Sub({}, 100))", "Mul(1/1000000000000, {})"):
+        rule = parse_rule(f"{' = '.join(map(hiding.format, sides))} {where}", library.builder())
+        assert misleads(library.builder(), rule)
+    around = "Gather(Pad({}; pads=(1, 0, 1, 0)), p; axis=-2)"
+    text = f"{' = '.join(map(around.format, sides))} where p[*b]: int64, x[m, 1], y[m, 1]"
+    assert misleads(library.builder(), parse_rule(text, library.builder()))
+
+
 def test_numbers_that_are_tried_keep_to_the_conditions_of_a_rule(library):
     text = "Relu(Mul(Concat(x, y; axis=-1), s)) = Concat(Mul(Relu(x), s), Mul(Relu(y), s); axis=-1)"
     where = "where x[*b, n], y[*b, m], s[]"

@@ -16,7 +16,7 @@ from taso_opt.core.condition import Bounds
 from taso_opt.core.dims import Dim, Size
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute
-from taso_opt.core.types import TensorType
+from taso_opt.core.types import PLACES, TensorType
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Variable:
 
     def may_fit(self, shape: tuple[Dim, ...]) -> bool:
         """Whether the rank and the sizes that are numbers agree with a shape; cheap, and most often no."""
-        if not self.shape:
-            return len(shape) <= 1 and all(dim == 1 for dim in shape)
+        if not self.shape:  # as many axes as places have stand in what is looked up by them
+            return not shape or (len(shape) == 1 and shape[0] == 1 and self.scheme.dtype != PLACES)
         extra = len(shape) - len(self.shape)
         if extra and (self.star is None or extra < -1):
             return False

@@ -9,6 +9,7 @@ import numpy as np
 
 from taso_opt.core.rule import FpClass, Rule
 from taso_opt.core.term import Apply, Var
+from taso_opt.core.types import TRUTH
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.conditions import conditioned
 from taso_opt.semantics.evaluate import evaluate_arrays
@@ -44,7 +45,10 @@ def floating_point_class(builder: Builder, rule: Rule) -> FpClass:
 
 
 def scalar_class(builder: Builder, rule: Rule) -> FpClass:
-    """E4 when one side of an equation between scalar functions is a number where the other is none, else E3."""
+    """E4 when one side of an equation between scalar functions is a number where the other is none, else E3.
+
+    So it is where one side is true and the other is not.
+    """
     return _class_at(builder, rule, _special)
 
 
@@ -68,9 +72,12 @@ def _class_at(builder: Builder, rule: Rule, draw: Draw) -> FpClass:
             }
             with np.errstate(all="ignore"):
                 values = evaluate_arrays(instance.builder, FloatArrays(), instance.roots, fitting)
-            are_numbers = [np.isfinite(value) for value in values]
+            told = [
+                value if instance.builder.type(root).dtype == TRUTH else np.isfinite(value)
+                for root, value in zip(instance.roots, values, strict=True)
+            ]
             width = len(instance.source)
-            if any(np.any(u != v) for u, v in zip(are_numbers[:width], are_numbers[width:], strict=True)):
+            if any(np.any(u != v) for u, v in zip(told[:width], told[width:], strict=True)):
                 return FpClass.E4
     return FpClass.E3
 
