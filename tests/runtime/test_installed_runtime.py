@@ -41,7 +41,9 @@ def test_two_runtimes_give_the_command_that_leaves_one(environment):
     assert installed_runtime().kind == "both"
     with pytest.raises(UnsupportedError) as caught:
         require_runtime()
-    command = 'pip uninstall -y onnxruntime onnxruntime-gpu && pip install "tasoopt[cpu]"'
+    command = (
+        'pip uninstall -y onnxruntime onnxruntime-gpu && pip install "tasoopt[cpu]"  # on an NVIDIA GPU: tasoopt[gpu]'
+    )
     assert str(caught.value).endswith(f"which overwrite each other; run: {command}")
     assert "\n" not in str(caught.value)
 
