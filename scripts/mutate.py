@@ -49,6 +49,11 @@ EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("PoolKernel", "line 3: 'g,cd->gcd' becomes 'g,cd->gdc'"): "an identity matrix is its own transposed one",
     ("PoolKernel", "line 6: 1 becomes 2"): ONE_WINDOW,
     ("Subsample", "line 2: 1 becomes 2"): "a window of one pixel has no second one that a dilation could move",
+    (
+        "AveragingMatrix",
+        "line 5: xp.sum(xp.windows(rows, kernel, strides, (1,)), (-1,)) becomes "
+        "xp.maximum(xp.windows(rows, kernel, strides, (1,)), (-1,))",
+    ): "a window over a row of an identity matrix has one number that is not 0, and what is prepared are ones",
     ("IdentityMatrix", "line 2: 0 becomes 1"): SQUARE_MATRIX,
     ("IdentityMatrix", "line 2: 0 becomes -1"): SQUARE_MATRIX,
     ("WinogradBias", "line 3: 1 becomes 2"): SQUARE_KERNEL,

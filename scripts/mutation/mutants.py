@@ -183,7 +183,7 @@ def changed_meanings(function: FunctionType) -> Iterator[Meaning]:
             mutated = ast.parse(source)
             node = list(ast.walk(mutated))[at]
             before = ast.unparse(node) if isinstance(node, ast.expr) else ""
-            if at in guards or not _mutate(node, which):
+            if at in guards or not _mutate(node, which) or _text(node) == before:  # as of equal operands exchanged
                 continue
             code = _code(compile(ast.fix_missing_locations(mutated), "<mutant>", "exec"), function.__name__)
             if code is not None and code.co_freevars == function.__code__.co_freevars:
