@@ -68,7 +68,7 @@ def verdict_cases(
 def report(cases: Sequence[Case], junit: Path | None) -> None:
     """Write the JUnit file if one is wanted, and the summary where GitHub wants one.
 
-    InvalidInputError when a file cannot be written.
+    UsageError when a file cannot be written.
     """
     if junit is not None:
         _write(junit, junit_xml(cases), "w")

@@ -369,9 +369,8 @@ class BacktrackingSearch:
         if outputs is None:
             return None
         cost = self._cost.cost(outputs)
-        if (
-            move.change >= 0 and self._cost.adds_up
-        ):  # what the noise of costs gave a move that promises nothing must not be credited to it
+        # What the noise of costs gave a move that promises nothing must not be credited to it.
+        if move.change >= 0 and self._cost.adds_up:
             cost = max(cost, parent.cost)
         return Plan(outputs, cost, (*parent.steps, *move.steps))
 

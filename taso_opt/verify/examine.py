@@ -25,7 +25,7 @@ from taso_opt.verify.verdict import Contradiction, Counterexample, Proved, Refut
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)
 """What meanings raise on attributes that no ONNX model has, such as a negative pad, and that nobody has refused."""
 
-OF_TWO_ALONE = "it is true of two operands, but not of more, for which it would be taken too"
+OF_TWO_ALONE = "it is true of two operands, but not known to be of more, for which it would be taken too"
 
 
 def examine_under_conditions(library: SpecLibrary, prover: Prover, rule: Rule) -> Verdict:

@@ -1,9 +1,11 @@
 """Costs that no other test has measured, and finals that are won or lost for certain."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import numpy_helper, parser
 
+from parsed import CHAIN, CHAINED, with_weights
 from taso_opt.search.judging import finals
 
 STACKABLE = """<ir_version: 8, opset_import: ["" : 17]>
@@ -21,6 +23,14 @@ TANH_GELU = """<ir_version: 8, opset_import: ["" : 20]> g (float[256,512] x) => 
 @pytest.fixture(autouse=True)
 def _own_cache(own_cache):
     pass
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """The file of a model that rules make much cheaper."""
+    path = tmp_path / "model.onnx"
+    onnx.save(with_weights(CHAIN, **CHAINED), path)
+    return path
 
 
 @pytest.fixture

@@ -6,44 +6,27 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
 
 import taso_opt
+from parsed import CHAIN, with_weights
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.cli import main
 from taso_opt.cost import CostTable
 from taso_opt.errors import UsageError
 from taso_opt.search.judging import finals
 
-CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
-chain (float[64,512] x) => (float[64,16] y) { h = MatMul(x, a)  y = MatMul(h, b) }"""
 LOW_RANK = CHAIN.replace("512] x) => (float[64,16]", "256] x) => (float[64,256]")
-"""Folding the weights of CHAIN saves everything; those of LOW_RANK would grow by half."""
-
-
-def saved(tmp_path, text, **shapes):
-    generator = np.random.default_rng(0)
-    model = parser.parse_model(text)
-    for name, shape in shapes.items():
-        values = generator.standard_normal(shape).astype(np.float32) / shape[0] ** 0.5
-        model.graph.initializer.append(numpy_helper.from_array(values, name))
-    path = tmp_path / "model.onnx"
-    onnx.save(model, path)
-    return path
-
-
-@pytest.fixture
-def chain(tmp_path):
-    return saved(tmp_path, CHAIN, a=(512, 512), b=(512, 16))
+"""Folding its weights lets them grow by half."""
 
 
 @pytest.fixture
 def low_rank(tmp_path):
     """x A B of rank 40: folded it is one product in place of two, of three times the work and weights."""
-    return saved(tmp_path, LOW_RANK, a=(256, 40), b=(40, 256))
+    path = tmp_path / "model.onnx"
+    onnx.save(with_weights(LOW_RANK, a=(256, 40), b=(40, 256)), path)
+    return path
 
 
 def parts(record):

@@ -3,8 +3,9 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper, parser
+from onnx import helper, numpy_helper
 
+from parsed import CHAINED, with_weights
 from taso_opt.api import OptimizeSettings, optimize_file
 from taso_opt.api.preparing import replaced_calls
 from taso_opt.errors import UnsupportedError
@@ -16,10 +17,7 @@ g (float[64, 512] x) => (float[64, 16] y) { y = my.chain(x, a, b) }
 
 @pytest.fixture
 def model(tmp_path):
-    proto = parser.parse_model(TEXT)
-    for name, shape in (("a", (512, 512)), ("b", (512, 16))):
-        values = np.random.default_rng(0).standard_normal(shape).astype(np.float32) / 512**0.5
-        proto.graph.initializer.append(numpy_helper.from_array(values, name))
+    proto = with_weights(TEXT, **CHAINED)
     path = tmp_path / "model.onnx"
     onnx.save(proto, path, save_as_external_data=True, location="model.data", size_threshold=0)
     return path

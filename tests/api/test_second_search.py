@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
-import onnx
 import pytest
-from onnx import numpy_helper, parser
 
 from taso_opt.api import OptimizeSettings, optimize_file, searching
 from taso_opt.api.searching import _rests_on_noise
@@ -71,21 +68,6 @@ def test_a_search_that_was_ended_before_its_end_has_no_leader_to_doubt(stopped_b
 
 def test_a_search_without_a_runner_up_has_no_leader_either():
     assert SearchResult((Plan(ORIGINAL, 1.0),), 1, 1, 0.0, "patience").leader is None
-
-
-CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
-chain (float[64,512] x) => (float[64,16] y) { h = MatMul(x, a)  y = MatMul(h, b) }"""
-
-
-@pytest.fixture
-def chain(tmp_path):
-    proto = parser.parse_model(CHAIN)
-    for name, shape in (("a", (512, 512)), ("b", (512, 16))):
-        values = np.random.default_rng(0).standard_normal(shape).astype(np.float32) / 512**0.5
-        proto.graph.initializer.append(numpy_helper.from_array(values, name))
-    path = tmp_path / "model.onnx"
-    onnx.save(proto, path)
-    return path
 
 
 @pytest.mark.parametrize("objective", ["latency", "flops"])

@@ -88,10 +88,11 @@ class Views:
         stack = [term]
         while stack:  # without recursion: what a rule says of a wide join is as deep as that is wide
             top = stack[-1]
-            missing = [child for child in top.children if child not in images and not self._has_none(child)]
             if top in images or self._has_none(top):
                 stack.pop()
-            elif missing:
+                continue
+            missing = [child for child in top.children if child not in images and not self._has_none(child)]
+            if missing:
                 stack.extend(reversed(missing))
             else:
                 images[top] = self._builder.rebuild(top, tuple(images.get(child, child) for child in top.children))
