@@ -30,6 +30,7 @@ def infer(x, w, bias=None, *, strides, pads, dilations, group):
     same_dims("input channels of Conv", (x.shape[1],), (w.shape[1] * group,))
     _check_divisible(w.shape[0], group)
     if bias is not None:
+        same_dtype(w, bias)
         check_rank("bias of Conv", bias, 1)
         same_dims("output channels of Conv", bias.shape, w.shape[:1])
     spatial = window_outputs(x.shape[2:], w.shape[2:], strides, pads, dilations)

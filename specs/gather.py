@@ -4,7 +4,7 @@ Known neighbouring places are read as a Slice, reshaped where the place is a sin
 of other places is that a number names one, so that they are variables of a type of their own.
 """
 
-from taso_opt.core.types import FLOATS, TensorType
+from taso_opt.core.types import FLOATS, REAL, TRUTH, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.spec import OnnxCall, Operator, Spelling
 from taso_opt.spec.shared.shapes import axis_from_end, is_star
@@ -13,6 +13,8 @@ from taso_opt.spec.shared.shapes import axis_from_end, is_star
 def infer(x, places, axis):
     if not -x.rank <= axis < 0 or any(is_star(dim) for dim in x.shape[axis:]):
         raise TypeMismatch(f"expected a tensor with axis {axis} for Gather, found {x}")
+    if places.dtype in (*FLOATS, REAL, TRUTH):
+        raise TypeMismatch(f"expected whole numbers as places for Gather, found {places}")
     at = axis + x.rank
     return TensorType(x.dtype, (*x.shape[:at], *places.shape, *x.shape[at + 1 :]))
 

@@ -74,7 +74,7 @@ def command(
 
 
 def _bytes(gib: float) -> int:
-    if not math.isfinite(gib):
+    if not math.isfinite(gib * 2**30):
         raise UsageError(f"expected a number of GiB for --max-memory, found {gib}")
     return int(gib * 2**30)
 

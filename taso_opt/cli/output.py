@@ -5,7 +5,6 @@ And tells before the work whether a file can be written after it.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from taso_opt.core.machine.scratch import can_write_at_once
 from taso_opt.errors import UsageError
 
 NARROWEST = 40
@@ -30,6 +30,5 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 def require_writable(output: Path, option: str) -> None:
     """Fail before the work rather than after it: UsageError for a place where no file can be written."""
-    folder = output.parent
-    if output.is_dir() or not folder.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
+    if not can_write_at_once(output):
         raise UsageError(f"expected a file that can be written for {option}, found {output}")

@@ -25,27 +25,9 @@ from taso_opt.generate.equations.subsume import most_general, subsumes
 from taso_opt.generate.scalar.bends import discover_bends
 from taso_opt.generate.scalar.bounded import discover_bounded
 from taso_opt.generate.scalar.functions import discover_scalars
-from taso_opt.generate.schemes.blocks import discover_blocks
+from taso_opt.generate.schemes import SCHEMES, Scheme
 from taso_opt.generate.schemes.bodies import discover_bodies
 from taso_opt.generate.schemes.definitions import discover_definitions
-from taso_opt.generate.schemes.expansions import discover_expansions
-from taso_opt.generate.schemes.features import discover_features
-from taso_opt.generate.schemes.kernels import discover_kernels
-from taso_opt.generate.schemes.lines import discover_lines
-from taso_opt.generate.schemes.lookups import discover_lookups
-from taso_opt.generate.schemes.means import discover_means
-from taso_opt.generate.schemes.merged import discover_merged
-from taso_opt.generate.schemes.moved import discover_moved
-from taso_opt.generate.schemes.pairs import discover_pairs
-from taso_opt.generate.schemes.pixels import discover_pixels
-from taso_opt.generate.schemes.pooled import discover_pooled
-from taso_opt.generate.schemes.repeats import discover_repeats
-from taso_opt.generate.schemes.separable import discover_separable
-from taso_opt.generate.schemes.slices import discover_slices
-from taso_opt.generate.schemes.stacked import discover_stacked
-from taso_opt.generate.schemes.tiles import discover_tiles
-from taso_opt.generate.schemes.volumes import discover_volumes
-from taso_opt.generate.schemes.zeros import discover_zeros
 from taso_opt.generate.settings import LEAST_MEMORY, VERSION, GenerateSettings, GenerateStats, Generation, PoolStats
 from taso_opt.semantics.devices import array_module
 from taso_opt.spec import SpecLibrary, load_specs
@@ -59,6 +41,7 @@ CHUNK = 16
 Progress = Callable[[str, int, int], None]
 """Told the name of the stage, how many pieces of it are done and how many there are."""
 
+Work = TypeVar("Work")
 Piece = TypeVar("Piece")
 
 
@@ -88,7 +71,9 @@ def generate(
     operators = tensor_operators(selected(library, settings))
     work = [shard for pool in named(pools, settings) for shard in shards(pool, operators)]
     array_module(settings.array)
-    task = {"operators": list(operators), "max_ops": settings.max_ops, "seed": settings.seed, "work": _digest(work)}
+    names = frozenset(selected(library, settings))
+    schemes: list[Scheme] = [partial(discover_functions, max_ops=settings.max_ops), *SCHEMES]
+    task = {"operators": sorted(names), "max_ops": settings.max_ops, "seed": settings.seed, "work": _digest(work)}
     done = open_checkpoint(settings.resume, {"version": VERSION, "specs": library.digest, **task})
     # Other processes load the specs that ship with the tool; any other library stays in this one.
     shipped = None if library is load_specs() else library
@@ -100,9 +85,12 @@ def generate(
         # 2. Bring together the same equation from different shards and give it its most general types.
         groups = _grouped(sketched for one in explored for sketched in one.found)
         general = _generalised(shipped, settings.seed, groups, engine, done, partial(progress, "generalise"))
-    # 3. What residues do not reach.
+        # 3. Try what residues do not reach: functions of numbers, and equations of forms that are too large.
+        tried = _tried(shipped, settings.seed, names, schemes, engine, done, partial(progress, "try"))
     forms = [form for chunk in general for form in chunk.forms]
-    scalars, definitions, passing = _beyond_residues(library, settings)
+    scalars, passing = tried[0], [rule for found in tried[1:] for rule in found]
+    definitions = discover_definitions(library, names, scalars)
+    definitions += discover_bodies(library, names, (*scalars, *definitions))
     # 4. Keep each equation once, in its most general form.
     candidates = most_general((*forms, *scalars, *definitions, *passing), library.builder())
     refuted = sum(chunk.refuted for chunk in general)
@@ -111,22 +99,11 @@ def generate(
     return Generation(candidates, GenerateStats(levels, len(groups), refuted, *counts))
 
 
-def _beyond_residues(library: SpecLibrary, settings: GenerateSettings) -> tuple[tuple[Rule, ...], ...]:
-    """Equations of scalar functions, judged over the reals; what the standard says; what slices, joins, means pass."""
-    names = frozenset(selected(library, settings))
-    scalars = discover_scalars(library, settings.max_ops, settings.seed, names)
-    bounded = discover_bounded(library, settings.max_ops, settings.seed, names, scalars)
-    bounded += discover_bends(library, settings.seed, names)
-    definitions = discover_definitions(library, names, (*scalars, *bounded))
-    definitions += discover_bodies(library, names, (*scalars, *definitions))
-    passing = (
-        *(discover_slices, discover_zeros, discover_means, discover_pooled, discover_expansions),
-        *(discover_tiles, discover_lines, discover_moved, discover_kernels, discover_merged, discover_separable),
-        *(discover_features, discover_blocks, discover_pixels, discover_stacked, discover_volumes, discover_pairs),
-        *(discover_lookups, discover_repeats),
-    )
-    passed = tuple(rule for one in passing for rule in one(library, settings.seed, names))
-    return (*scalars, *bounded), definitions, passed
+def discover_functions(library: SpecLibrary, seed: int, operators: frozenset[str], *, max_ops: int) -> tuple[Rule, ...]:
+    """Equations of scalar functions, judged over the reals: for all numbers, under conditions, and around a bend."""
+    scalars = discover_scalars(library, max_ops, seed, operators)
+    bounded = discover_bounded(library, max_ops, seed, operators, scalars)
+    return (*scalars, *bounded, *discover_bends(library, seed, operators))
 
 
 def _digest(work: Sequence[Shard]) -> str:
@@ -202,19 +179,66 @@ def _generalised(
     """The forms of all groups, some groups at a time."""
     chunks = [groups[start : start + CHUNK] for start in range(0, len(groups), CHUNK)]
     builder = (library or load_specs()).builder()
-    results = {place: _restored(_forms, values, builder) for place, values in done.known("generalise")}
-    missing = [place for place in range(len(chunks)) if place not in results]
-    for at, found in engine.each(partial(_generalise, library, seed), [chunks[place] for place in missing]):
-        results[missing[at]] = found
-        done.save("generalise", missing[at], [[format_rule(form) for form in found.forms], found.refuted])
-        progress(len(results), len(chunks))
-    return [results[place] for place in range(len(chunks))]
+    known = {place: _restored(_forms, values, builder) for place, values in done.known("generalise")}
+
+    def save(place: int, found: Generalised) -> None:
+        done.save("generalise", place, [_texts(found.forms), found.refuted])
+
+    return _finished(partial(_generalise, library, seed), chunks, known, save, engine, progress)
+
+
+def _tried(
+    library: SpecLibrary | None,
+    seed: int,
+    operators: frozenset[str],
+    schemes: Sequence[Scheme],
+    engine: Engine,
+    done: Checkpoint,
+    progress: Steps,
+) -> list[tuple[Rule, ...]]:
+    """The candidates of every scheme, in their order."""
+    builder = (library or load_specs()).builder()
+    known = {place: _restored(_rules, values, builder) for place, values in done.known("try")}
+
+    def save(place: int, found: tuple[Rule, ...]) -> None:
+        done.save("try", place, _texts(found))
+
+    return _finished(partial(_try, library, seed, operators), schemes, known, save, engine, progress)
+
+
+def _finished(
+    function: Callable[[Work], Piece],
+    work: Sequence[Work],
+    known: dict[int, Piece],
+    save: Callable[[int, Piece], None],
+    engine: Engine,
+    progress: Steps,
+) -> list[Piece]:
+    """What all pieces of work give, in their order; what is not `known` yet is saved as soon as it is."""
+    missing = [place for place in range(len(work)) if place not in known]
+    for at, found in engine.each(function, [work[place] for place in missing]):
+        known[missing[at]] = found
+        save(missing[at], found)
+        progress(len(known), len(work))
+    return [known[place] for place in range(len(work))]
+
+
+def _try(library: SpecLibrary | None, seed: int, operators: frozenset[str], scheme: Scheme) -> tuple[Rule, ...]:
+    return scheme(library or load_specs(), seed, operators)
 
 
 def _forms(values: Any, builder: Builder) -> Generalised:
     """What `_generalised` saved of one chunk."""
     texts, refuted = values
-    return Generalised(tuple(parse_rule(text, builder) for text in texts), int(refuted))
+    return Generalised(_rules(texts, builder), int(refuted))
+
+
+def _texts(rules: Iterable[Rule]) -> list[str]:
+    return [format_rule(rule) for rule in rules]
+
+
+def _rules(texts: Any, builder: Builder) -> tuple[Rule, ...]:
+    return tuple(parse_rule(text, builder) for text in texts)
 
 
 def _restored(read: Callable[[Any, Builder], Piece], values: Any, builder: Builder) -> Piece:
@@ -231,7 +255,7 @@ def named(pools: Sequence[Pool], settings: GenerateSettings) -> list[Pool]:
     names = {pool.name: pool for pool in (*pools, *EXTRA)}
     for name in settings.pools:
         if name not in names:
-            raise UsageError(f"expected pools among {', '.join(names)}, found {name!r}")
+            raise UsageError(f"expected a pool, found {name!r}: there are {', '.join(names)}")
     return [pool for name, pool in names.items() if name in settings.pools]
 
 
@@ -241,7 +265,7 @@ def selected(library: SpecLibrary, settings: GenerateSettings) -> Mapping[str, O
         return library.operators
     for name in settings.operators:
         if name not in library.operators:
-            raise UsageError(f"expected operators among {', '.join(sorted(library.operators))}, found {name!r}")
+            raise UsageError(f"expected an operator, found {name!r}: there are {', '.join(sorted(library.operators))}")
     return {name: library.operators[name] for name in sorted(set(settings.operators))}
 
 

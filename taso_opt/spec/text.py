@@ -20,13 +20,16 @@ from taso_opt.core.dims import Dim, parse_dim
 from taso_opt.core.literal import literal, literal_value
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Attribute, Const, Item, Term, Var
-from taso_opt.core.types import PLACES, REAL, parse_scheme
+from taso_opt.core.types import PLACES, REAL, TRUTH, parse_scheme
 from taso_opt.errors import RuleError, SpecError
 from taso_opt.spec.builder import Builder
 
 MAX_DEPTH = 64
 MAX_LENGTH = 20_000
 MAX_DIGITS = 100
+
+CHOICE = "Where"
+"""The operator whose first operand is a truth value."""
 
 MISFITS = (TypeError, AttributeError, LookupError, ArithmeticError, AssertionError)
 """What type inference, which trusts the form of attributes, raises on those of a text that nobody has checked."""
@@ -78,8 +81,8 @@ def parse_rule(text: str, builder: Builder, size: Callable[[str], Dim] = parse_d
         rule = Rule(source, target, conditions=conditions)
         if [builder.type(term) for term in source] != [builder.type(term) for term in target]:
             raise RuleError(f"expected both sides to have the same types, found {text[:200]!r}")
-        if any(_computes_places(term, builder) for term in rule.applications):
-            raise RuleError(f"expected no operator that computes places, found one in {text[:200]!r}")
+        if any(_computes_with_others(term, builder) for term in rule.applications):
+            raise RuleError(f"expected no operator that computes with places or truth, found one in {text[:200]!r}")
     except (SpecError, ValueError) as error:
         raise RuleError(f"{error} in {text[:200]!r}") from error
     except MISFITS as error:
@@ -95,11 +98,14 @@ def _sides(equation: str, typed: Mapping[str, Var], builder: Builder) -> tuple[t
         return _Parser(equation, typed, builder).equation()
 
 
-def _computes_places(term: Apply, builder: Builder) -> bool:
-    """Whether a term does more to places than move them: whole numbers are rounded where real ones are not."""
+def _computes_with_others(term: Apply, builder: Builder) -> bool:
+    """Whether a term does more than move what is no real number; a choice may depend on what is true."""
     operator = builder.operator(term)
-    computes = operator is None or operator.arithmetic
-    return computes and any(kind.dtype == PLACES for kind in builder.types(term))
+    if operator is not None and not operator.arithmetic:
+        return False
+    operands = term.args[1:] if term.operator == CHOICE else term.args
+    computed_with = {builder.type(operand).dtype for operand in operands}
+    return not computed_with.isdisjoint((PLACES, TRUTH)) or PLACES in {kind.dtype for kind in builder.types(term)}
 
 
 def parse_attribute(text: str, builder: Builder) -> Attribute:

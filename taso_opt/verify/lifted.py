@@ -17,7 +17,7 @@ from taso_opt.core.condition import ANY, Condition
 from taso_opt.core.dims import Dim, Size, substitute, total
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import Rule, RuleSet
-from taso_opt.core.term import Term, Var, postorder
+from taso_opt.core.term import Apply, Term, Var, postorder
 from taso_opt.core.types import PLACES, TensorType
 from taso_opt.errors import TypeMismatch
 from taso_opt.rewrite.patterns.apply import Instantiation
@@ -46,8 +46,26 @@ from taso_opt.spec.operator import Array
 COUNTS = (3, 4, 5, 7)
 """Numbers of operands that forms are tried with, and all beyond that a number in the rule may stand for."""
 
-COUNTING = frozenset({"block", "dilations", "group", "kernel", "pads", "scales", "shape", "sizes", "strides"})
+COUNTING = frozenset(
+    {
+        "block",
+        "dilations",
+        "group",
+        "groups",
+        "kernel",
+        "pads",
+        "reach",
+        "scale",
+        "scales",
+        "shape",
+        "sizes",
+        "strides",
+    }
+)
 """Attributes whose numbers may stand for one of operands."""
+
+RATIOS = frozenset({"alpha", "beta", "exponent", "gamma", "high", "low"})
+"""Attributes that are a number, as a numerator and a denominator."""
 
 MOST_COUNTED = 8
 """No rule is lifted that has larger numbers there."""
@@ -58,8 +76,11 @@ MOST_LITERAL = 1000
 MOST_PLACES = 1000
 """Places are drawn below; they count on from the first again."""
 
-SIGNS = ((0.5, 1.0), (-1.0, -0.5), (-1.0, 1.0))
-"""The ranges that values are drawn from: what is 0 of one sign hides what is not of the other."""
+RANGES = ((0.5, 1.0), (-1.0, -0.5), (-1.0, 1.0), (0.0, 4.0), (-4.0, 0.0))
+"""What values are drawn from: what is 0 of one sign hides what is not of the other."""
+
+WIDE = 64.0
+"""Values of both signs are drawn up to this too: numbers that a meaning compares with stand in no term."""
 
 SMALL, LARGE, ATTEMPTS = 3, 9, 150
 """The largest sizes that are drawn, first small ones and then some that hold larger windows, each so often."""
@@ -78,10 +99,11 @@ class Instance:
 
     def holds(self, builder: Builder, generator: np.random.Generator) -> bool:
         """Whether both sides have the same values for random ones of the variables, positive, negative and of both."""
-        far = 2.0 * len(self.leaves) * max((abs(value) for value in _literals((*self.source, *self.target))), default=0)
-        ranges = SIGNS if far == 0 else (*SIGNS, (-far, far))
+        largest = max(map(abs, _literals((*self.source, *self.target))), default=0)
+        far = max(WIDE, 2.0 * len(self.leaves) * largest)
         return all(
-            self._agree(builder, {leaf: _drawn(leaf, bounds, generator) for leaf in self.leaves}) for bounds in ranges
+            self._agree(builder, {leaf: _drawn(leaf, bounds, generator) for leaf in self.leaves})
+            for bounds in (*RANGES, (-far, far))
         )
 
     def _agree(self, builder: Builder, values: dict[Term, Array]) -> bool:
@@ -146,8 +168,12 @@ def _drawn(leaf: Var, bounds: tuple[float, float], generator: np.random.Generato
 
 
 def _literals(roots: Sequence[Term]) -> list[Fraction]:
-    """The numbers in terms, apart from those in attributes."""
-    return [value for term in postorder(roots) if (value := literal_value(term)) is not None]
+    """The numbers that terms calculate and compare with, those in attributes too."""
+    terms = postorder(roots)
+    attributes = (one for term in terms if isinstance(term, Apply) for one in term.attributes)
+    ratios = (_numbers(value) for name, value in attributes if name in RATIOS)
+    in_attributes = (Fraction(*ratio) for ratio in ratios if len(ratio) == 2)  # symbols stand for any
+    return [*in_attributes, *(value for term in terms if (value := literal_value(term)) is not None)]
 
 
 def _is_near_one(value: Fraction) -> bool:

@@ -54,14 +54,15 @@ def test_the_counts_of_levels_and_of_every_pruning_add_up(run):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--operators", "Relu,Hardmax"], 2, "expected operators among Abs, Add,"),
+        (["--operators", "Relu,Hardmax"], 2, "expected an operator, found 'Hardmax': there are Abs, Add,"),
         (["--operators", ""], 2, "found ''"),
         (["--max-ops", 0], 2, "expected 1 to 6 operators a side for --max-ops, found 0"),
         (["--max-ops", 7], 2, "expected 1 to 6 operators a side for --max-ops, found 7"),
         (["--max-ops", "many"], 2, "'many' is not a valid integer"),
         (["--jobs", 0], 2, "expected at least one process for --jobs, found 0"),
-        (["--pools", "chain,ponds"], 2, "expected pools among chain,"),
+        (["--pools", "chain,ponds"], 2, "expected a pool, found 'ponds': there are chain,"),
         (["--max-memory", "0.1"], 2, "expected at least 0.5 GiB for --max-memory, found 0.1"),
+        (["--max-memory", "1e300"], 2, "expected a number of GiB for --max-memory, found 1e+300"),
         (["--max-memory", "nan"], 2, "expected a number of GiB for --max-memory, found nan"),
         (["--max-memory", "much"], 2, "'much' is not a valid float"),
         (["--array", "abacus"], 2, "expected numpy or cupy for --array, found 'abacus'"),

@@ -1,9 +1,11 @@
 """Temporary files go away with their block, or with the next run where theirs was killed; those in use stay."""
 
 import os
+import stat
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from taso_opt.core.machine.scratch import (
     FILE_SUFFIX,
     FOLDER_PREFIX,
     LOCK,
+    can_write_at_once,
     scratch_file,
     scratch_folder,
     write_at_once,
@@ -77,6 +80,26 @@ def test_a_file_is_replaced_at_once_and_a_pipe_stays_one(place):
     assert os.read(reader, 10) == b"after"
     os.close(reader)
     assert pipe.is_fifo() and sorted(place.iterdir()) == [file, pipe]
+
+
+def test_a_link_stays_one_and_nobody_else_may_read_the_new_file(place):
+    file, link = place / "file", place / "link"
+    file.write_bytes(b"before")
+    file.chmod(0o600)
+    link.symlink_to("file")
+    write_at_once(link, b"after")
+    assert link.is_symlink() and file.read_bytes() == b"after"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_file_can_be_replaced_where_another_can_be_put_beside_it(place, monkeypatch):
+    file, loop = place / "file", place / "loop"
+    file.touch()
+    loop.symlink_to("loop")
+    assert all(map(can_write_at_once, (file, place / "new", Path(os.devnull))))
+    assert not any(map(can_write_at_once, (place, loop / "file", place / "no" / "file", file / "file")))
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != place)
+    assert not can_write_at_once(file)
 
 
 def test_an_error_leaves_nothing(place):

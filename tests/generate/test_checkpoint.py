@@ -45,7 +45,7 @@ def stop_after(stage, count):
     return progress
 
 
-@pytest.mark.parametrize(("stage", "count"), [("enumerate", 2), ("generalise", 1)])
+@pytest.mark.parametrize(("stage", "count"), [("enumerate", 2), ("generalise", 1), ("try", 3)])
 def test_an_interrupted_run_goes_on_and_finds_the_same(made, tmp_path, stage, count):
     whole = made()
     with pytest.raises(Interrupted):
@@ -120,7 +120,8 @@ STATS = (
 @pytest.mark.parametrize("line", [
     "not JSON", "[1, 2]", '["enumerate", "x", {}]', '["enumerate", 0, {}]', '["enumerate", 0, 7]',
     '["enumerate", 0, {"stats": {}, "found": []}]', '["enumerate", 0, {"stats": [], "found": [["", [], "x = "]]}]',
-    '["generalise", 0, [["nonsense"], 0]]',
+    '["generalise", 0, [["nonsense"], 0]]', '["try", 0, ["nonsense"]]', '["try", 0, 7]',
+    '["enumerate", Infinity, {}]', '["enumerate", "0", {}]',
     STATS % ('"many"', "{}"), STATS % ("0", "7"),
 ])  # fmt: skip
 def test_what_the_tool_did_not_write_is_refused_in_one_line(made, tmp_path, line):
@@ -191,7 +192,7 @@ def test_pools_are_chosen_by_name(made, library):
     together = generate(library, GenerateSettings(("Add", "Relu"), 2, 1, pools=("whole products",)))
     assert len(together.candidates) >= 2
     assert "whole products" not in {pool.pool for pool in made()[1].pools}
-    with pytest.raises(UsageError, match=r"expected pools among chain, .*, whole products, found 'none such'"):
+    with pytest.raises(UsageError, match=r"expected a pool, found 'none such': there are chain, .*, whole products"):
         generate(library, GenerateSettings(pools=("none such",)))
 
 

@@ -78,10 +78,11 @@ def test_the_ranges_of_a_level_are_evaluated_on_the_workers(library, local, monk
     assert spread.stats.levels[-1][0] > 1000
 
 
-def test_an_address_where_nobody_answers_is_told_in_one_line(monkeypatch):
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere"])
+def test_an_address_where_nobody_answers_is_told_in_one_line(monkeypatch, address):
     monkeypatch.setattr("taso_opt.generate.engines.cluster.WAIT", "1s")
-    told = "expected a Dask scheduler at tcp://127.0.0.1:9, found none that answers"
-    with pytest.raises(UnsupportedError, match=re.escape(told)), cluster("tcp://127.0.0.1:9"):
+    told = f"expected a Dask scheduler at {address}, found none that answers"
+    with pytest.raises(UnsupportedError, match=re.escape(told)), cluster(address):
         pass
 
 

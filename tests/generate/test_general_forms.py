@@ -132,6 +132,22 @@ def test_an_instance_by_renaming_and_by_sizes_is_recognised(op, special, expecte
     assert subsumes(parse_rule(GENERAL, op), parse_rule(special, op), op) is expected
 
 
+@pytest.mark.parametrize(
+    ("special", "expected"),
+    [
+        ("x[5, 8], y[8, k]", True),
+        ("x[5, 5], y[5, k]", True),
+        ("x[5, 3], y[3, k]", False),
+        ("x[n+p, n], y[n, k]", False),
+        ("x[m, 2*a+m], y[2*a+m, k]", True),
+    ],
+)
+def test_no_part_of_a_size_is_solved_to_be_below_zero(op, special, expected):
+    equation = "MatMul(Relu(x), y) = MatMul(Relu(Relu(x)), y) where "
+    general = parse_rule(f"{equation}x[n, n+p], y[n+p, k]", op)
+    assert subsumes(general, parse_rule(f"{equation}{special}", op), op) is expected
+
+
 def test_a_rule_for_any_group_covers_one_group_and_a_rule_for_one_does_not_cover_any(op):
     text = "Conv(x, Mul(f, s); {0}) = Mul(Conv(x, f; {0}), s) where x[n, {1}, h, w], f[{2}, c, i, j], s[]"
     grouped = parse_rule(text.format(SYMBOLS.format(g="g"), "g*c", "g*m"), op)

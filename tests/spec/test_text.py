@@ -110,3 +110,26 @@ def test_a_product_of_sums_that_would_explode_is_refused():
 def test_what_an_operator_works_along_is_one_axis_and_not_any_number(text):
     with pytest.raises(RuleError, match="found"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mul(Less(x, y), Less(x, y)) = Less(x, y) where x[*a], y[*a]",
+        "Relu(Less(x, y)) = Less(x, y) where x[*a], y[*a]",
+        "Where(Add(Less(x, y), Less(x, y)), x, y) = Where(Less(x, y), x, y) where x[*a], y[*a]",
+        "Relu(p) = p where p[n]: int64",
+        "Gather(x, y; axis=-1) = x where x[n], y[n]",
+        "Gather(x, Less(y, z); axis=-1) = x where x[n], y[n], z[n]",
+        "Conv(x, f, b; dilations=(1, 1), group=1, pads=(0, 0, 0, 0), strides=(1, 1)) = x"
+        " where b[c]: int64, f[c, c, 1, 1], x[n, c, h, w]",
+    ],
+)
+def test_places_and_truth_are_moved_and_not_computed_with(text):
+    with pytest.raises(RuleError, match="found"):
+        parse(text)
+
+
+def test_a_choice_depends_on_what_is_true():
+    rule = parse("Where(Less(x, y), y, x) = Max(x, y) where x[*a], y[*a]")
+    assert rule.source[0].operator == "Where"

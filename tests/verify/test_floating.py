@@ -2,7 +2,7 @@ import pytest
 
 from taso_opt.core.rule import FpClass
 from taso_opt.spec.text import parse_rule
-from taso_opt.verify.evaluation.floating import floating_point_class, scalar_class
+from taso_opt.verify.evaluation.floating import definition_class, floating_point_class, scalar_class
 
 WINDOW = "dilations=(1, 1), group=1, pads=(1, 1, 1, 1), strides=(1, 1)"
 POOL = "count_include_pad=0, kernel=(2, 2), pads=(0, 0, 0, 0), strides=(2, 2)"
@@ -42,3 +42,11 @@ def test_what_is_true_on_one_side_alone_is_of_the_last_class(library):
         ("IsNaN(Neg(x)) = IsNaN(x) where x[*any_x]", FpClass.E3),
     ):
         assert scalar_class(builder, parse_rule(text, builder)) == expected
+
+
+def test_numbers_of_which_a_quotient_of_exponentials_overflows_are_tried(library):
+    builder = library.builder()
+    text = "Sub(Log(Exp(x)), Log(Exp(y))) = Log(Div(Exp(x), Exp(y))) where x[*a], y[*a]"
+    assert scalar_class(builder, parse_rule(text, builder)) == FpClass.E4
+    text = "ReduceSum(Exp(x); axes=(-1,)) = Log(Exp(ReduceSum(Exp(x); axes=(-1,)))) where x[m, n]"
+    assert definition_class(builder, parse_rule(text, builder)) == FpClass.E4

@@ -48,13 +48,32 @@ def test_nor_is_one_that_is_false_of_many_operands_alone(library, prover, stride
     assert examine(library, prover, rule) == Unknown(OF_TWO_ALONE)
 
 
+def _around(outer, equation):
+    """Both sides of an equation within one more operator."""
+    return " = ".join(map(outer.format, equation.removesuffix(" where ").split(" = "))) + " where "
+
+
 def test_nor_is_one_that_large_or_small_numbers_hide(library, prover):
-    sides, where = JOINED.format(1).removesuffix(" where ").split(" = "), "where x[*b, 1], y[*b, 1]"
     for hiding in ("Relu(Sub({}, 100))", "Mul(1/1000000000000, {})"):
-        rule = parse_rule(f"{' = '.join(map(hiding.format, sides))} {where}", library.builder())
-        assert misleads(library.builder(), rule)
-    around = "Gather(Pad({}; pads=(1, 0, 1, 0)), p; axis=-2)"
-    text = f"{' = '.join(map(around.format, sides))} where p[*b]: int64, x[m, 1], y[m, 1]"
+        text = _around(hiding, JOINED.format(1)) + "x[*b, 1], y[*b, 1]"
+        assert misleads(library.builder(), parse_rule(text, library.builder()))
+    text = _around("Gather(Pad({}; pads=(1, 0, 1, 0)), p; axis=-2)", JOINED.format(1))
+    text += "p[*b]: int64, x[m, 1], y[m, 1]"
+    assert misleads(library.builder(), parse_rule(text, library.builder()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Add(Relu(Clip(x; low=(), high=(6, 1))), Relu(Clip(y; low=(), high=(6, 1)))) = Clip(Add(Clip(x; low=(0, 1),"
+        " high=(6, 1)), Clip(y; low=(0, 1), high=(6, 1))); low=(), high=(12, 1)) where x[*a], y[*a]",
+        "Add(HardSwish(x), HardSwish(y)) = Neg(Clip(Add(Neg(HardSwish(x)), Neg(HardSwish(y))); low=(), high=(1, 1)))"
+        " where x[*a], y[*a]",
+        _around("Clip({}; low=(100, 1), high=())", JOINED.format(1)) + "x[*b, 1], y[*b, 1]",
+        _around("Selu({}; alpha=(1, 1), gamma=(1, 1000000000000))", JOINED.format(1)) + "x[*b, 1], y[*b, 1]",
+    ],
+)
+def test_nor_is_one_that_numbers_in_attributes_and_meanings_hide(library, text):
     assert misleads(library.builder(), parse_rule(text, library.builder()))
 
 

@@ -58,14 +58,29 @@ def scratch_file(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 def write_at_once(path: Path, data: bytes) -> None:
-    """Replace a file, so that nobody reads half of it; OSError where it cannot be written. A device stays one."""
+    """Replace a file, so that nobody reads half of it; OSError where it cannot be written.
+
+    A device stays one, and so does a link; who may read the file may read the new one.
+    """
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
+    path = Path(os.path.realpath(path))
     with scratch_file(path.parent) as (draft, stream):
+        if path.exists():
+            draft.chmod(stat.S_IMODE(path.stat().st_mode))
         stream.write(data)
         stream.flush()
         draft.replace(path)
+
+
+def can_write_at_once(path: Path) -> bool:
+    """Whether a file can be replaced so, or a device written to, as far as can be told without trying."""
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        return not path.is_dir() and os.access(path, os.W_OK)
+    is_free = not path.exists() or os.access(path, os.W_OK)
+    return is_free and path.parent.is_dir() and os.access(path.parent, os.W_OK | os.X_OK)
 
 
 def _lock(descriptor: int) -> bool:

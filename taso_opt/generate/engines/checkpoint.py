@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -101,7 +102,7 @@ def _read(path: Path, task: Mapping[str, Any]) -> dict[tuple[str, int], Any]:
     try:
         head, *lines = complete.decode("utf-8").splitlines()
         found, records = json.loads(head), [json.loads(line) for line in lines]
-        pieces = {(str(stage), int(place)): content for stage, place, content in records}
+        pieces = {(str(stage), index(place)): content for stage, place, content in records}
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidInputError(
             f"expected what an interrupted run left in {path}, found something else: {error}"

@@ -57,9 +57,11 @@ def cluster(address: str) -> Iterator[Engine]:
     """
     try:
         from distributed import Client
+        from distributed.comm.addressing import get_address_host_port
     except ImportError as error:
         raise UnsupportedError("expected Dask for --cluster, found none: pip install distributed") from error
     try:
+        get_address_host_port(address)  # a client with an address without a port waits for itself when it is given up
         client = Client(address, timeout=WAIT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UnsupportedError(f"expected a Dask scheduler at {address}, found none that answers: {error}") from error

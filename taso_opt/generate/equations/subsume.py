@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from taso_opt.core.dims import Dim, Size, substitute
+from taso_opt.core.dims import Dim, Size, substitute, terms_of
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Apply, Const, Item, Term, Var
 from taso_opt.generate.equations.retype import flat
@@ -163,12 +163,14 @@ def _settled(binding: Bindings) -> bool:
 
 
 def _solve(wanted: Size, name: str, found: Dim, bound: Mapping[str, Dim]) -> Dim | None:
-    """The size that `name` must have so that `wanted` becomes `found`, when there is one."""
+    """The size that `name` must have so that `wanted` becomes `found`, when there is one; nothing is smaller than 0."""
     rest = substitute(wanted, lambda other: 0 if other == name else bound.get(other))
     factor = substitute(wanted, lambda other: 1 if other == name else bound.get(other)) - rest
     difference = found - rest
     if factor == 0:
         return None
     quotient = difference // factor
+    if all(coefficient < 0 for _, coefficient in terms_of(quotient)) and quotient != 0:
+        return None
     becomes = substitute(wanted, lambda other: quotient if other == name else bound.get(other))
     return quotient if becomes == found else None  # where it is not linear in it, it becomes something else

@@ -44,9 +44,10 @@ NUMBERS = (Fraction(5, 16), Fraction(11, 16))
 def discover_bodies(library: SpecLibrary, operators: frozenset[str], known: Sequence[Rule]) -> tuple[Rule, ...]:
     """What ONNX's functions say of the named operators with these alone, in the order of the text form.
 
-    What equations that are `known` say already is left out.
+    What equations that are `known` say already, without a condition, is left out.
     """
     builder = library.builder()
+    known = [one for one in known if not one.conditions]
     named = (library.operators[name] for name in sorted(operators))
     terms = (term for operator in named if operator.elementwise for term in _applications(builder, operator))
     rules = (_equation(builder, term, body) for term in terms for body in said_by_onnx(library, term))

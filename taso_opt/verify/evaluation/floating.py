@@ -23,10 +23,13 @@ INSTANCES = 8
 FAR = (-800.0, 800.0)
 """Where exponentials overflow."""
 
-SPECIAL = (0.0, 1.0, -1.0, 2.0, -0.5, *FAR)
+MIDDLE = (-60.0, 60.0)
+"""Where exponentials have values, and their products and quotients overflow."""
+
+SPECIAL = (0.0, 1.0, -1.0, 2.0, -0.5, *MIDDLE, *FAR)
 """Where quotients, logarithms and roots have no value, and numbers on both sides of that."""
 
-MOST_COMBINATIONS, DRAWS, GENERAL = 64, 48, 8
+MOST_COMBINATIONS, DRAWS, GENERAL = 64, 64, 8
 
 PRECISION = np.float32
 """What models compute in: numbers overflow there that are far from it in float64."""
@@ -53,10 +56,10 @@ def scalar_class(builder: Builder, rule: Rule) -> FpClass:
 
 
 def definition_class(builder: Builder, rule: Rule) -> FpClass:
-    """The same of any other equation that rests on meanings, of any numbers and where operands are 0.
+    """The same of any other equation that rests on meanings, of numbers with exponentials and where operands are 0.
 
-    Far out, or where numbers differ in their last digits only, rounding decides it: what a search makes of equations
-    about roots of differences is told by `taso_opt.rewrite.ruleset.directions`.
+    Farther out, or where numbers differ in their last digits only, rounding decides it: what a search makes of
+    equations about roots of differences is told by `taso_opt.rewrite.ruleset.directions`.
     """
     return _class_at(builder, rule, _with_zeros)
 
@@ -84,19 +87,23 @@ def _class_at(builder: Builder, rule: Rule, draw: Draw) -> FpClass:
 
 def _special(instance: Instance, generator: np.random.Generator) -> Iterator[Leaves]:
     """All elements of an operand far out, in combinations as long as there are few, then every element by itself."""
-    for chosen in islice(product(FAR, repeat=len(instance.variables)), MOST_COMBINATIONS):
-        yield {leaf: np.full(leaf.type.static_shape, one) for leaf, one in zip(instance.variables, chosen, strict=True)}
+    for numbers in (FAR, MIDDLE):
+        for chosen in islice(product(numbers, repeat=len(instance.variables)), MOST_COMBINATIONS):
+            chosen_for = zip(instance.variables, chosen, strict=True)
+            yield {leaf: np.full(leaf.type.static_shape, one) for leaf, one in chosen_for}
     for _ in range(DRAWS):
         yield {leaf: generator.choice(np.array(SPECIAL), leaf.type.static_shape) for leaf in instance.variables}
 
 
 def _with_zeros(instance: Instance, generator: np.random.Generator) -> Iterator[Leaves]:
-    """Any numbers, then each operand in turn 0 and the others any numbers, then all of them 0."""
+    """Any numbers, then each operand in turn 0 and the others any numbers, then all of them 0, then larger numbers."""
     every = set(instance.variables)
     for zeros in (*[set[Var]()] * GENERAL, *({one} for one in instance.variables), every):
         yield {
             leaf: generator.standard_normal(leaf.type.static_shape) * (leaf not in zeros) for leaf in instance.variables
         }
+    for _ in range(GENERAL):
+        yield {leaf: generator.uniform(*MIDDLE, leaf.type.static_shape) for leaf in instance.variables}
 
 
 def _computes(builder: Builder, term: Apply) -> bool:
