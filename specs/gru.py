@@ -107,6 +107,7 @@ MIXTURES = {"mixed": _mixed, "moved": _moved}
 TURNED = {
     "mixed_the_other_way": lambda op, update, new, h: _mixed(op, update, h, new),
     "moved_the_other_way": lambda op, update, new, h: _moved(op, update, h, new),
+    "moved_away": lambda op, update, new, h: op.Sub(h, op.Mul(update, op.Sub(h, new))),
 }
 """The same where the candidate is taken as far as the update gate says, as in the first papers on such units."""
 
@@ -196,6 +197,22 @@ def _step_of_joined_gates(where, mixture, order):
     return Axiom(name, law, (schemes,), {}, respelled=False)
 
 
+def _step_of_joined_pair(where, mixture):
+    """The same where the reset and the update gate are computed and activated together, as in TensorFlow 1."""
+
+    def law(op, x, h, u, p, u2, p2):
+        gates = parts(op, op.Sigmoid(sum_of(op, where, x, h, u, p)), 2)
+        reset, update = gates
+        new = op.Tanh(_early_sum(op, where, reset, x, h, u2, p2))
+        w, r, b = ([parts(op, one, 2)[at] for at in (1, 0)] for one in apart(op, where, (u, p)))
+        own = [*zip(w, r, b, strict=True), apart(op, where, (u2, p2))]
+        return _last(op, x, h, own, 0), MIXTURES[mixture](op, update, new, h)
+
+    schemes = {"x": "b i", "h": "b n", "u": "i+n 2*n", "p": "2*n", "u2": "i+n n", "p2": "n"}
+    name = f"gru_step_of_activated_gates_rz_{mixture}_with_biases_{where}"
+    return Axiom(name, law, (schemes,), {}, respelled=False)
+
+
 def _affine(op, x, h, w, r, p=None, q=None):
     of_x, of_h = op.MatMul(x, w), op.MatMul(h, r)
     return of_x if p is None else op.Add(of_x, p), of_h if q is None else op.Add(of_h, q)
@@ -217,4 +234,5 @@ DEFINITIONS = (
     *(_step_of_gates(where, mixture, 1) for where in (*LATE, "behind") for mixture in (*MIXTURES, *TURNED)),
     *(_step_of_gates("behind", mixture, 1, of_candidate="with_x") for mixture in (*MIXTURES, *TURNED)),
     *(_step_of_joined_gates(where, mixture, order) for where in LATE for mixture in MIXTURES for order in ORDERS),
+    *(_step_of_joined_pair(where, mixture) for where in AT_ONCE for mixture in MIXTURES),
 )

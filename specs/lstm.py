@@ -11,6 +11,7 @@ from taso_opt.spec.shared.recurrent import (
     AT_ONCE,
     BIASES,
     TIME,
+    N,
     affine,
     all_and_last,
     apart,
@@ -18,9 +19,11 @@ from taso_opt.spec.shared.recurrent import (
     gate,
     infer_recurrent,
     joined_schemes,
+    joined_sum,
     of_joined,
     of_sequences,
     one_row,
+    own_of_joined,
     packed,
     parts,
     products,
@@ -34,6 +37,7 @@ from taso_opt.spec.shared.transcendental import SIGMOID, TANH
 GATES = 4
 ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")
 ALL, HIDDEN, CELL = range(3)
+FORGET = 2
 
 
 def evaluate(xp, x, w, r, b, h, c):
@@ -79,8 +83,13 @@ OPERATOR = Operator(
 
 
 def _states(op, c, i, o, f, g):
-    cell = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
-    return op.Mul(op.Sigmoid(o), op.Tanh(cell)), cell
+    return _new_states(op, c, *map(op.Sigmoid, (i, o, f)), g)
+
+
+def _new_states(op, c, i, o, f, g):
+    """Both states by gates that are between 0 and 1."""
+    cell = op.Add(op.Mul(f, c), op.Mul(i, op.Tanh(g)))
+    return op.Mul(o, op.Tanh(cell)), cell
 
 
 @definition(respelled=False)
@@ -121,9 +130,40 @@ def _step_of_joined_gates(where, order):
         gates, own = of_joined(op, where, order, x, h, weights)
         return _last(op, x, h, c, own), _states(op, c, *gates)
 
-    schemes = {"x": "b i", "h": "b n", "c": "b n", **joined_schemes(where, GATES)}
-    name = f"lstm_step_of_gates_{''.join('iofg'[number] for number in order)}_with_biases_{where}"
+    return _of_joined(f"lstm_step_of_gates_{_letters(order)}_with_biases_{where}", law, where)
+
+
+def _step_of_joined_activations(where, order):
+    """The same where the gates of one activation are activated together, the candidate behind them."""
+
+    def law(op, x, h, c, **weights):
+        joined = op.Split(joined_sum(op, where, x, h, weights), axis=-1, sizes=(N * (GATES - 1), N))
+        gates = parts(op, op.Sigmoid(op.item(joined, 0)), GATES - 1)
+        states = _new_states(op, c, *(gates[order.index(number)] for number in range(GATES - 1)), op.item(joined, 1))
+        return _last(op, x, h, c, own_of_joined(op, where, order, weights)), states
+
+    return _of_joined(f"lstm_step_of_activated_gates_{_letters(order)}_with_biases_{where}", law, where)
+
+
+def _step_with_forget_bias(where, order):
+    """The same where a number is added to what goes into the forget gate, as TensorFlow 1 does it."""
+
+    def law(op, x, h, c, s, **weights):
+        (i, o, f, g), own = of_joined(op, where, order, x, h, weights)
+        *others, bias = own[FORGET]
+        own[FORGET] = [*others, op.Add(bias, s)]
+        return _last(op, x, h, c, own), _states(op, c, i, o, op.Add(f, s), g)
+
+    return _of_joined(f"lstm_step_of_gates_{_letters(order)}_with_forget_bias_and_biases_{where}", law, where, s="")
+
+
+def _of_joined(name, law, where, **more):
+    schemes = {"x": "b i", "h": "b n", "c": "b n", **more, **joined_schemes(where, GATES)}
     return Axiom(name, law, (schemes,), {}, respelled=False)
+
+
+def _letters(order):
+    return "".join("iofg"[number] for number in order)
 
 
 def _last(op, x, h, c, own):
@@ -131,10 +171,16 @@ def _last(op, x, h, c, own):
     return tuple(without_row(op, op.item(whole, output)) for output in (HIDDEN, CELL))
 
 
-ORDERS = ((0, 2, 3, 1), (0, 3, 2, 1), (0, 1, 2, 3))
-"""Those of PyTorch and Keras, of TensorFlow 1, and of ONNX."""
+OF_PYTORCH, OF_TENSORFLOW, OF_ONNX, SIDE_BY_SIDE = (0, 2, 3, 1), (0, 3, 2, 1), (0, 1, 2, 3), (0, 2, 1, 3)
+"""Orders of gates: PyTorch's is that of Keras too; in the last the gates of one activation are side by side."""
+
+ORDERS = (OF_PYTORCH, OF_TENSORFLOW, OF_ONNX, SIDE_BY_SIDE)
+
+ONE_BIAS = ("behind", "with_x", "with_h", *AT_ONCE)
 
 DEFINITIONS = (
     *map(_step_of_gates, (*BIASES, *AT_ONCE)),
     *(_step_of_joined_gates(where, order) for where in (*BIASES, *AT_ONCE) for order in ORDERS),
+    *(_step_of_joined_activations(where, order) for where in (*BIASES, *AT_ONCE) for order in (OF_ONNX, SIDE_BY_SIDE)),
+    *(_step_with_forget_bias(where, order) for where in ONE_BIAS for order in (OF_PYTORCH, OF_TENSORFLOW)),
 )

@@ -286,9 +286,9 @@ def _planned(job: Job, draft: Record, plans: list[Plan], costs: Costs) -> Record
     if not plans:
         return replace(draft, result="dry-run", reason=_nothing_found(draft, costs))
     rules = applied_rules(_rules(job, plans[0]), load_specs())
-    after = operator_counts(rewritten(job.model, plans[0]))
     reason = "" if rules else ONLY_SPELLING if job.saved_s else ONLY_PASSES
-    return replace(draft, result="dry-run", reason=reason, rules=rules, operators_after=after, passes=job.passes)
+    planned = replace(draft, result="dry-run", reason=reason, rules=rules, passes=job.passes)
+    return _with_model(job, planned, rewritten(job.model, plans[0]))
 
 
 def _draft(job: Job, found: SearchResult, costs: Costs, shown: Plan) -> Record:

@@ -18,7 +18,7 @@ import click
 
 from taso_opt.errors import InvalidInputError, UsageError
 
-OWN_FILE, PROJECT_FILE, SECTION = "tasoopt.toml", "pyproject.toml", "tool.tasoopt"
+OWN_FILE, PROJECT_FILE, NAME, SECTION = "tasoopt.toml", "pyproject.toml", "tasoopt", "tool.tasoopt"
 PREFIX = "TASOOPT"
 NOT_CONFIGURED = frozenset({"help", "version"})
 
@@ -39,12 +39,25 @@ def find_configuration(folder: Path) -> Configuration | None:
         own, project = place / OWN_FILE, place / PROJECT_FILE
         if os.path.isfile(own):
             return Configuration(own, _read(own))
-        if f"[{SECTION}" in _text(project):
-            tools = _read(project).get("tool")
-            section = tools.get("tasoopt") if isinstance(tools, Mapping) else None
-            if isinstance(section, Mapping):
-                return Configuration(project, section)
+        section = _section(project)
+        if section is not None:
+            return Configuration(project, section)
     return None
+
+
+def _section(project: Path) -> Mapping[str, Any] | None:
+    """Our section of a file of others, which need not be without errors where it has none."""
+    text = _text(project)
+    if NAME not in text:
+        return None
+    try:
+        tools = _read(project).get("tool")
+    except InvalidInputError:
+        if f"[{SECTION}" in text:
+            raise
+        return None
+    section = tools.get(NAME) if isinstance(tools, Mapping) else None
+    return section if isinstance(section, Mapping) else None
 
 
 def defaults(found: Configuration, commands: Commands) -> dict[str, Any]:
@@ -139,11 +152,19 @@ def _value(option: click.Option, value: Any, path: Path) -> Any:
     if option.multiple and not isinstance(value, list):
         value = [value]
     several = isinstance(value, list) and option.multiple
-    if not all(isinstance(one, str | int | float) for one in (value if several else [value])):
-        raise UsageError(f"expected text, a number or true or false for {flag_name(option)} in {path}, found {value}")
+    taken = [_one_value(option, one, path) for one in (value if several else [value])]
+    return taken if several else taken[0]
+
+
+def _one_value(option: click.Option, value: Any, path: Path) -> str | bool:
+    """One value of the file as it would be typed: no number is rounded, and none is a flag."""
+    expected = "true or false" if option.is_flag else "text or a number"
+    is_of_kind = isinstance(value, str) or isinstance(value, bool) is option.is_flag
+    if not is_of_kind or not isinstance(value, str | int | float):
+        raise UsageError(f"expected {expected} for {flag_name(option)} in {path}, found {value}")
     if isinstance(option.type, click.Path):
-        return [str(path.parent / str(one)) for one in value] if several else str(path.parent / str(value))
-    return value
+        return str(path.parent / str(value))
+    return value if isinstance(value, bool) else str(value)
 
 
 def _text(path: Path) -> str:

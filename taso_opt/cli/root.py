@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -14,7 +16,7 @@ from click.shell_completion import shell_complete
 
 from taso_opt import __version__
 from taso_opt.core.printable import cut_short, printable
-from taso_opt.errors import InvalidInputError, TasoError
+from taso_opt.errors import InvalidInputError, TasoError, UsageError
 
 PROGRAM = "tasoopt"
 INTERNAL_ERROR = 70
@@ -84,6 +86,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     A command is a click command; the integer that it returns, if any, is the exit code.
     """
+    _open_streams()
     try:
         instruction = os.environ.get(COMPLETION)
         if instruction:
@@ -107,8 +110,23 @@ def run(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_stdout()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            return _internal_error(error)
+        _discard_stdout()
+        return _fail(f"expected an output that can be written, found: {error.strerror}", UsageError.exit_code)
     except Exception as error:  # noqa: BLE001 - the last guard: a defect of ours must not bury the user in a traceback
         return _internal_error(error)
+
+
+def _open_streams() -> None:
+    """Take nothing in the place of a standard stream that is closed, and write out what its encoding lacks."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it lasts as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _invoke(arguments: list[str]) -> int:

@@ -95,7 +95,8 @@ def headline(record: Record) -> str:
 
 def command_words(record: Record) -> list[str]:
     """The words of the command that does the same again."""
-    words = ["tasoopt", "optimize", record.input]
+    model = f"./{record.input}" if record.input.startswith("-") else record.input  # no option
+    words = ["tasoopt", "optimize", model]
     if record.output is not None and record.settings.get("output") is not None:
         words += ["-o", record.output]
     for name, value in record.settings.items():

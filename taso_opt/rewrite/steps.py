@@ -21,6 +21,7 @@ from taso_opt.rewrite.finding.together import Together
 from taso_opt.rewrite.patterns.apply import Instantiation, substitute_terms
 from taso_opt.rewrite.patterns.below import OperatorsBelow
 from taso_opt.rewrite.patterns.elements import MAX_BINDINGS, Element, Entry, Found, element_pattern, fitting, joined
+from taso_opt.rewrite.patterns.flattened import merges_rows_before
 from taso_opt.rewrite.patterns.margins import margin_axis, margin_sizes, puts_zeros_beside
 from taso_opt.rewrite.patterns.match import Binding, Matcher, ValueOf, Within, literal_within
 from taso_opt.rewrite.patterns.pattern import CompiledRule, Fold
@@ -67,6 +68,7 @@ class Rewriter:
         self._margins = [entry for entry in on_request if puts_zeros_beside(entry[0].rule)]
         self._rows = [entry for entry in on_request if adds_a_row(entry[0].rule)]
         self._pixels = [entry for entry in on_request if convolves_rows(entry[0].rule)]
+        self._flattened = [entry for entry in on_request if merges_rows_before(entry[0].rule)]
         self._likeness, self._below = Likeness(builder, self.is_constant), OperatorsBelow()
         self._views = Views(builder, self.is_constant)
         self._outlines = Outlines(builder.types, compiled.sizes)
@@ -155,6 +157,10 @@ class Rewriter:
     def with_pixels(self, term: Term) -> Step | None:
         """The step that takes a product for a convolution of its rows as pixels; None if no rule says so."""
         return self._requested(self._pixels, term)
+
+    def with_merged_rows(self, term: Term) -> Step | None:
+        """The step that merges rows before what a term merges the rows of; None if no rule says so."""
+        return self._requested(self._flattened, term)
 
     def _requested(self, entries: Sequence[Entry], term: Term) -> Step | None:
         for rule, matcher in entries:

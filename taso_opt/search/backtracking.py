@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
@@ -17,10 +16,12 @@ from taso_opt.search.moves import (
     Move,
     chaining_move,
     free_moves,
+    lengths,
     moves_from,
     narrow_losses,
     picturing_move,
     rising_move,
+    simpler_moves,
     widening_moves,
 )
 from taso_opt.search.neighbourhood import Expired, Neighbourhood, live_operators
@@ -46,10 +47,6 @@ BEARABLE = 0.04
 FEWER = 0.1
 """The power of the number of operators with which a graph's place in the queue grows: where costs are close, the graph
 with fewer operators has more gains before it, and the runtime's overhead behind it."""
-
-JOINT, ANOTHER_PLACE = 0.25, 0.1
-"""Of how many steps a move counts as a detour: joint ones are few and lead far, and what a rule does at one place says
-most of what it does at another."""
 
 MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
 """At most and at least how many of the joint moves from the start are built at once, those that promise most, and how
@@ -133,7 +130,7 @@ class BacktrackingSearch:
             expired = partial(patience.is_beyond, self._limits.budget)
             settled = self._settled(original, expired)
             start = self._raised(settled, expired)
-            chained = self._chained((settled, original), expired)
+            chained = self._chained(settled, original, expired)
             for plan in dict.fromkeys((start, settled, original, chained)):
                 self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
             self._explore(start, patience, kept, heard)
@@ -159,11 +156,16 @@ class BacktrackingSearch:
         Products and convolutions keep their sizes. Batch normalizations behind convolutions are folded into filters so,
         which are then like any other filters.
         """
-        plan = original
+        prices = self._prices
+        free = partial(
+            free_moves, rewriter=self._rewriter, price=prices.of, keeps_work=prices.keeps_work, expired=expired
+        )
+        return self._with_fewer(original, free, expired)
+
+    def _with_fewer(self, plan: Plan, moves_from: Callable[[Neighbourhood], list[Move]], expired: Expired) -> Plan:
+        """What becomes of a graph by the move that saves most, over and over, as long as that costs nothing."""
         for _ in range(MOST_SETTLING):
-            here, prices = self._neighbourhood(plan), self._prices
-            free = free_moves(here, self._rewriter, prices.of, prices.keeps_work, expired)
-            best = max(free, key=lambda move: move.saved, default=None)
+            best = max(moves_from(self._neighbourhood(plan)), key=lambda move: move.saved, default=None)
             settled = None if best is None else self._built(plan, best)
             if settled is None or settled.cost > plan.cost * (1 + MEANINGFUL_GAIN) or expired():
                 break
@@ -182,12 +184,20 @@ class BacktrackingSearch:
         self._strides.append(raised)
         return plan if self._is_ruled_out(raised.cost, plan) else raised
 
-    def _chained(self, plans: Sequence[Plan], expired: Expired) -> Plan:
+    def _laid_open(self, settled: Plan, original: Plan, expired: Expired) -> Iterator[Plan]:
+        """The graphs in which cells may be seen, the last one made where they are not seen in the others."""
+        yield settled
+        yield original
+        simpler = partial(simpler_moves, rewriter=self._rewriter, price=self._prices.of, expired=expired)
+        yield self._with_fewer(settled, simpler, expired)
+
+    def _chained(self, settled: Plan, original: Plan, expired: Expired) -> Plan:
         """A graph with the cells of each recurrence as one operator over all elements, as far as that gains.
 
-        Of the first graph in which some are found: where all that costs nothing is done, cells may be cells no more.
+        Of the first graph in which some are found: where all that costs nothing is done, cells may be cells no more,
+        and what is spelled in more operators than it needs may hide them.
         """
-        for plan in plans:
+        for plan in self._laid_open(settled, original, expired):
             best = plan
             for _ in range(MOST_CHAINED):
                 move = chaining_move(self._neighbourhood(best), self._rewriter, self._prices.of, expired)
@@ -200,7 +210,7 @@ class BacktrackingSearch:
                 best = chained
             if best is not plan:
                 return best
-        return plans[0]
+        return settled
 
     def _widen(self, kept: Shortlist, expired: Expired) -> None:
         """Fill blocks of channels in the best graph, as long as that gains.
@@ -330,7 +340,7 @@ class BacktrackingSearch:
                     kept.add(simple)
                     self._first_steps.append(simple)
                     self._push(simple.cost, self._operators(simple.outputs), simple, None, 0)
-        for move, length, pardoned in _lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
+        for move, length, pardoned in lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
                 self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, pardoned)
         return here.size + len(single) + len(joint)
@@ -378,19 +388,3 @@ class BacktrackingSearch:
 def _place(cost: float, operators: int) -> float:
     """By what graphs come one after the other."""
     return float(cost * operators**FEWER)
-
-
-def _lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -> Iterator[tuple[Move, float, float]]:
-    """The moves, with how long a detour each is where it does not pay at once, and the loss that it need not wait for.
-
-    What only swaps operators for others of nearly the same cost, as Relu for Max, opens no way. What is done everywhere
-    leads far, and there is little of it.
-    """
-    for move in joint:
-        swaps = move.saved == 0 and 0 < abs(move.change) < meaningful
-        yield move, 1 if swaps else JOINT, max(move.change, 0.0)
-    places: Counter[int] = Counter()
-    for move in single:
-        rule = id(move.steps[0].rule)
-        yield move, 1 + ANOTHER_PLACE * places[rule], 0.0
-        places[rule] += 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -22,6 +23,10 @@ from taso_opt.search.trials import Trials, rounds
 SKETCH_DEPTH = 2
 TRACE = 1e-10
 """Seconds for each operator that a change of the same cost saves: what is simpler goes before what is not."""
+
+JOINT, ANOTHER_PLACE = 0.25, 0.1
+"""Of how many steps a move counts as a detour: joint ones are few and lead far, and what a rule does at one place says
+most of what it does at another."""
 
 Sketch = Any
 """The operators at the top of a term, nested as they are."""
@@ -141,6 +146,22 @@ def free_moves(
     free = [(move, change) for move, change in priced if move.is_free or _is_laid_bare(move, rewriter)]
     joint = [combined(group) for group in (free, *_by_rule(free))]
     return [*(move for move in joint if move is not None), *(move for move, _ in free)]
+
+
+def simpler_moves(
+    here: Neighbourhood, rewriter: Rewriter, price: Pricing, expired: Expired = lambda: False
+) -> list[Move]:
+    """What computes the same element by element with fewer operators at a gain: all at once, by rule, one by one."""
+    changes = [one for one in here.changes(rewriter, expired) if one.saved > 0 and _is_light(one, rewriter)]
+    gains = [(move, change) for move, change in _priced(changes, price) if move.change < 0]
+    joint = [combined(group) for group in (gains, *_by_rule(gains))]
+    return [*(move for move in joint if move is not None), *(move for move, _ in gains)]
+
+
+def _is_light(change: LocalChange, rewriter: Rewriter) -> bool:
+    """Whether all that a change does away with or adds is computed element by element, or ahead of time."""
+    touched = (term for term in change.dead | change.born if isinstance(term, Apply))
+    return all(rewriter.is_light(term) or rewriter.is_constant(term) for term in touched)
 
 
 def _is_laid_bare(move: Move, rewriter: Rewriter) -> bool:
@@ -293,3 +314,19 @@ def _prepares_again(steps: Sequence[Step], rewriter: Rewriter) -> bool:
 def _combines_constants(change: LocalChange, rewriter: Rewriter) -> bool:
     """Whether several constants become one, and not only one of them another."""
     return any(isinstance(term, Apply) and len(term.args) > 1 and rewriter.is_constant(term) for term in change.born)
+
+
+def lengths(joint: Iterable[Move], single: Iterable[Move], meaningful: float) -> Iterator[tuple[Move, float, float]]:
+    """The moves, with how long a detour each is where it does not pay at once, and the loss that it need not wait for.
+
+    What only swaps operators for others of nearly the same cost, as Relu for Max, opens no way. What is done everywhere
+    leads far, and there is little of it.
+    """
+    for move in joint:
+        swaps = move.saved == 0 and 0 < abs(move.change) < meaningful
+        yield move, 1 if swaps else JOINT, max(move.change, 0.0)
+    places: Counter[int] = Counter()
+    for move in single:
+        rule = id(move.steps[0].rule)
+        yield move, 1 + ANOTHER_PLACE * places[rule], 0.0
+        places[rule] += 1

@@ -64,6 +64,18 @@ def test_a_file_of_others_that_cannot_be_read_is_passed_by(settings, monkeypatch
     assert settings().threads == 1
 
 
+@pytest.mark.parametrize(
+    "text", ["[ tool.tasoopt ]\nthreds = 2\n", "tool.tasoopt.threds = 2\n", "[tool]\ntasoopt = {threds = 2}\n"]
+)
+def test_a_section_may_be_spelled_in_every_way_of_toml(text, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text(text)
+    assert main(["optimize", "model.onnx"]) == 2
+    assert "found 'threds' (did you mean threads?)" in capsys.readouterr().err
+    Path("pyproject.toml").write_text("[tool.uses-tasoopt\n")  # of others, and no TOML
+    assert main(["rules", "list", "--help"]) == 0
+
+
 def test_the_order_of_strength_is_file_environment_flag(settings, monkeypatch):
     Path("tasoopt.toml").write_text("threads = 2\n[optimize]\nthreads = 3\n")
     assert settings().threads == 3
@@ -119,10 +131,14 @@ def test_commands_of_a_group_are_configured_by_the_group(monkeypatch, tmp_path, 
         ("[optimise]\nalpha = 2\n", 2, "found 'optimise' (did you mean optimize?)"),
         ("optimize = 3\n", 2, "expected a table optimize in {folder}/tasoopt.toml, found 3"),
         ("[optimize]\nthreads = 'many'\n", 2, "'many' is not a valid integer range in {folder}/tasoopt.toml"),
-        ("threads = [1, 2]\n", 2, "true or false for threads in {folder}/tasoopt.toml, found [1, 2]"),
-        ("output = ['a', 'b']\n", 2, "true or false for output in {folder}/tasoopt.toml, found ['a', 'b']"),
+        ("threads = [1, 2]\n", 2, "expected text or a number for threads in {folder}/tasoopt.toml, found [1, 2]"),
+        ("output = ['a', 'b']\n", 2, "text or a number for output in {folder}/tasoopt.toml, found ['a', 'b']"),
         ("[optimize]\njson = 1979-05-27\n", 2, "true or false for json in {folder}/tasoopt.toml, found 1979-05-27"),
-        ("dim = [['n=4']]\n", 2, "true or false for dim in {folder}/tasoopt.toml, found [['n=4']]"),
+        ("dim = [['n=4']]\n", 2, "text or a number for dim in {folder}/tasoopt.toml, found ['n=4']"),
+        ("dry-run = 1\n", 2, "expected true or false for dry-run in {folder}/tasoopt.toml, found 1"),
+        ("force = 'maybe'\n", 2, "'maybe' is not a valid boolean"),
+        ("threads = 2.5\n", 2, "'2.5' is not a valid integer range in {folder}/tasoopt.toml"),
+        ("budget = true\n", 2, "expected text or a number for budget in {folder}/tasoopt.toml, found True"),
         ("[optimize\n", 3, "expected a TOML file, found in {folder}/tasoopt.toml: "),
     ],
 )

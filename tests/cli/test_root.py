@@ -5,6 +5,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -13,6 +14,7 @@ from taso_opt import __version__
 from taso_opt.cli import main
 from taso_opt.cli.root import COMMANDS
 from taso_opt.errors import InvalidInputError, MismatchError, TasoError, UnsupportedError
+from taso_opt.spec.rule_file import read_records
 
 HEAVY = ("cupy", "jinja2", "numpy", "onnx", "onnxruntime", "rich", "z3")
 
@@ -177,3 +179,26 @@ def test_a_reader_that_goes_away_ends_the_program_without_a_word() -> None:
     )
     os.close(writer)
     assert (result.returncode, result.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_stream_that_is_closed_takes_nothing(stream: str) -> None:
+    command = f"{sys.executable} -m taso_opt --version {'1' if stream == 'stdout' else '2'}>&-"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_behind_stdout_is_one_line() -> None:
+    command = f"{sys.executable} -m taso_opt --help > /dev/full"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "tasoopt: error: expected an output that can be written, found: No space left on device\n"
+
+
+def test_what_an_encoding_lacks_is_written_out() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    shown = [sys.executable, "-m", "taso_opt", "rules", "show", next(iter(read_records(None))).identity]
+    done = subprocess.run(shown, capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\u2500" in done.stdout

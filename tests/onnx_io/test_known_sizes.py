@@ -176,6 +176,13 @@ def test_floats_are_followed_where_every_runtime_rounds_them_alike(text, operand
     assert (None if found is None else found.tolist()) == value
 
 
+@pytest.mark.parametrize("axes", [[0], [1, 2], [-2, -1], [1, 0], [0, -1]])
+def test_new_axes_are_counted_in_the_result_in_every_version(axes):
+    node = helper.make_node("Unsqueeze", ["a"], ["y"], axes=axes)
+    found = computed_size(node, [np.array([1, 2, 3])], 11)
+    assert found.shape == np.expand_dims(np.zeros(3), tuple(axes)).shape
+
+
 PADDED = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1,3,{size},{size}] x) => (float[n,c,h,w] y) {{
   shape = Shape(x)  size = Gather <axis = 0> (shape, axis)  wide = Cast <to = 1> (size)  steps = Div(wide, two)

@@ -183,6 +183,15 @@ def test_the_command_repeats_the_run():
     ]
     nasty = replace(improved(), input="a b.onnx", settings={"rules": NASTY, "dry_run": True})
     assert command_words(nasty) == ["tasoopt", "optimize", "a b.onnx", "--rules", NASTY, "--dry-run"]
+    assert command_words(replace(improved(), input="-model.onnx"))[2] == "./-model.onnx"
+
+
+def test_the_page_of_a_dry_run_says_what_would_become_of_the_model():
+    planned = replace(improved(), result="dry-run", speedup=None, output=None)
+    facts = Page(render_html(planned)).sections
+    after = sum(planned.operators_after.values())
+    assert f"→ {after}" in render_html(planned) and "rule to apply" in render_summary(planned)
+    assert facts
 
 
 def test_the_command_is_one_that_the_command_line_takes():

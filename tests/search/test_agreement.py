@@ -8,7 +8,7 @@ from onnx import parser
 
 from taso_opt.cost import CostTable
 from taso_opt.errors import RuntimeFailure, UncheckableError, UnsupportedError
-from taso_opt.runtime import RunSettings, RuntimeProcess
+from taso_opt.runtime import OutputComparison, OutputDifference, RunSettings, RuntimeProcess
 from taso_opt.search.judging import finals
 from taso_opt.search.judging.agreement import CONTRADICTION, NOT_EVERYWHERE, Agreement, agreement
 from taso_opt.search.judging.verdicts import RememberedVerdicts
@@ -83,6 +83,15 @@ def test_a_candidate_within_the_tolerance_agrees(judged):
 def test_a_candidate_beyond_it_does_not(judged):
     (found,) = judged({"model": BASE, "candidate": BASE + np.float32(0.01)})
     assert found.reasons[0].startswith("expected a relative error of at most 0.0001 at output 0, found ")
+
+
+def test_each_output_is_named_once_with_its_largest_difference():
+    def compared(*largest):
+        found = (OutputDifference(at, one, one, 1e-4, f"{at}: {one}" if one else "") for at, one in enumerate(largest))
+        return OutputComparison(tuple(found))
+
+    agreed = Agreement((compared(0.0, 2.0, 1.0), compared(0.0, 3.0, 0.0), compared(0.0, 1.0, 4.0)), ())
+    assert agreed.reasons == ("1: 3.0", "2: 4.0")
 
 
 def test_a_candidate_that_fails_says_why_and_leaves_the_others_alone(judged):

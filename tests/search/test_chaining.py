@@ -2,6 +2,7 @@
 
 import pytest
 
+from cells import INPUTS, SIZE, affine, chains, count, elements, weights
 from fake_cost import FakeCost
 from taso_opt.core.dims import symbol
 from taso_opt.core.literal import literal
@@ -13,9 +14,6 @@ from taso_opt.search.plan import SearchLimits
 from taso_opt.search.sequences.chaining import chained
 from taso_opt.spec.rule_file import read_rules
 from terms import assert_same_values, tensor
-
-SIZE = 3
-INPUTS = 5
 
 
 @pytest.fixture(scope="module")
@@ -34,20 +32,6 @@ def cutting(op):
         return "LSTM" in rule.operators or rule.operators <= moving
 
     return Rewriter(op, RuleSet(tuple(filter(is_of_use, read_rules(None, op)))))
-
-
-def weights(name="", gates=4):
-    kinds = {"w": (INPUTS, SIZE), "r": (SIZE, SIZE), "p": (SIZE,)}
-    return [[tensor(Const, f"{kind}{gate}{name}", *shape) for kind, shape in kinds.items()] for gate in range(gates)]
-
-
-def elements(count, size=INPUTS, batch=2):
-    return [tensor(Var, f"x{at}", batch, size) for at in range(count)]
-
-
-def affine(op, x, h, own):
-    w, r, p = own
-    return op.Add(op.Add(op.MatMul(x, w), op.MatMul(h, r)), p)
 
 
 def lstm_cells(op, xs, own, batch=2):
@@ -93,21 +77,6 @@ def gru_cells(op, xs, own, candidate=early, mixture=moved, turned=False):
         h = mixture(op, z, h, new) if turned else mixture(op, z, new, h)
         states.append(h)
     return states
-
-
-def count(roots, *operators):
-    return sum(isinstance(term, Apply) and term.operator in operators for term in postorder(roots))
-
-
-def chains(op, rewriter, *outputs):
-    """What each sequence makes of the outputs; they compute the same."""
-    found = []
-    for steps, replacements in chained(outputs, rewriter, lambda: False):
-        new = [dict(replacements).get(output, output) for output in outputs]
-        assert_same_values(op, outputs, new)
-        assert all(op.types(old) == op.types(image) for step in steps for old, image in step.replacements)
-        found.append(new)
-    return found
 
 
 @pytest.mark.parametrize("length", [2, 3, 8])

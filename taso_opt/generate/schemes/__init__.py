@@ -8,6 +8,7 @@ from taso_opt.core.rule import Rule
 from taso_opt.generate.schemes.blocks import discover_blocks
 from taso_opt.generate.schemes.expansions import discover_expansions
 from taso_opt.generate.schemes.features import discover_features
+from taso_opt.generate.schemes.flattened import discover_flattened
 from taso_opt.generate.schemes.kernels import discover_kernels
 from taso_opt.generate.schemes.lines import discover_lines
 from taso_opt.generate.schemes.lookups import discover_lookups
@@ -49,5 +50,6 @@ SCHEMES: tuple[Scheme, ...] = (
     discover_pairs,
     discover_lookups,
     discover_repeats,
+    discover_flattened,
 )
 """All schemes that stand on nothing but the specs, in the order in which their candidates are listed."""

@@ -147,4 +147,11 @@ def _in_pieces(builder: Builder, definition: Rule, scalars: Sequence[Rule], insi
 def multiplies_by_one(term: Term) -> bool:
     """Whether nobody would say it so."""
     products = (part for part in postorder((term,)) if isinstance(part, Apply) and part.operator == "Mul")
-    return any(literal_value(factor) == 1 for product in products for factor in product.args)
+    return any(_is_one(factor) for product in products for factor in product.args)
+
+
+def _is_one(term: Term) -> bool:
+    """Whether a term is the number 1, in whichever shape."""
+    while isinstance(term, Apply) and term.operator in ("Reshape", "Expand"):
+        term = term.args[0]
+    return literal_value(term) == 1

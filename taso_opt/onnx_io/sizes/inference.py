@@ -22,6 +22,7 @@ from taso_opt.core.dims import Dim, symbol
 from taso_opt.core.types import TensorType
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
 from taso_opt.onnx_io.files.skeleton import skeleton
+from taso_opt.onnx_io.guards.misjudged import without_misjudged, without_narrow_casts
 from taso_opt.onnx_io.guards.steps import has_near_steps
 from taso_opt.onnx_io.scopes import STANDARD, bodies
 
@@ -136,13 +137,20 @@ def with_numbers(bare: ModelProto, numbers: Mapping[str, int]) -> ModelProto:
 def infer_types(bare: ModelProto) -> dict[str, TensorType]:
     """The type of every value of the main graph whose rank is found; a size that has no name gets a new symbol."""
     follows_values = has_near_steps(bare)
-    try:
-        inferred = shape_inference.infer_shapes(bare, strict_mode=False, data_prop=follows_values)
-    except (shape_inference.InferenceError, checker.ValidationError, ValueError, RuntimeError):
-        inferred = bare
+    asked: ModelProto | None = without_narrow_casts(bare) if follows_values else bare
+    while asked is not None:
+        inferred = _inferred(asked, follows_values)
+        asked = without_misjudged(inferred, asked)
     used = {dim.dim_param for value in _values(inferred.graph) for dim in _dims(value.type)}
     fresh = (name for name in (f"computed_{number}" for number in count()) if name not in used)
     return {value.name: tensor_type(value.type, lambda: next(fresh)) for value in _values(inferred.graph)}
+
+
+def _inferred(bare: ModelProto, follows_values: bool) -> ModelProto:
+    try:
+        return shape_inference.infer_shapes(bare, strict_mode=False, data_prop=follows_values)
+    except (shape_inference.InferenceError, checker.ValidationError, ValueError, RuntimeError):
+        return bare
 
 
 def tensor_type(kind: TypeProto, fresh: Callable[[], str]) -> TensorType:

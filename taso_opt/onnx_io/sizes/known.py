@@ -110,7 +110,9 @@ def stays_small(node: NodeProto, operands: Sequence[Array]) -> bool:
 
 
 def evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
-    """The result of one node by ONNX's reference implementation."""
+    """The result of one node by ONNX's reference implementation, which until opset 13 adds new axes one by one."""
+    if node.op_type == "Unsqueeze":
+        return _with_axes(node, operands)
     names = [f"x{at}" for at in range(len(operands))]
     alone = NodeProto()
     alone.CopyFrom(node)
@@ -124,6 +126,13 @@ def evaluated(node: NodeProto, operands: Sequence[Array], opset: int) -> Array:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     (found,) = ReferenceEvaluator(model).run(None, dict(zip(names, operands, strict=True)))
     return np.asarray(found)
+
+
+def _with_axes(node: NodeProto, operands: Sequence[Array]) -> Array:
+    """An array with new axes of size 1, all of which are counted in the result."""
+    stated = next((list(attribute.ints) for attribute in node.attribute if attribute.name == "axes"), None)
+    axes = operands[1].reshape(-1).tolist() if stated is None else stated
+    return np.expand_dims(operands[0], tuple(axes))
 
 
 def _is_followed(value: Array) -> bool:

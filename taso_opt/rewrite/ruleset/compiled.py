@@ -8,6 +8,7 @@ from operator import or_
 
 from taso_opt.core.rule import Rule, RuleSet
 from taso_opt.core.term import Apply, Term, Var
+from taso_opt.rewrite.patterns.flattened import merges_rows_before
 from taso_opt.rewrite.patterns.lift import FOLDABLE, compile_forms, compile_on_request
 from taso_opt.rewrite.patterns.margins import puts_zeros_beside
 from taso_opt.rewrite.patterns.pattern import CompiledRule, head
@@ -119,4 +120,4 @@ class _Direction:
 
 def _is_on_request(rule: Rule) -> bool:
     """Whether a search says where a rule is used, which any tensor fits, and how many zeros stand beside it."""
-    return puts_zeros_beside(rule) or adds_a_row(rule) or convolves_rows(rule)
+    return puts_zeros_beside(rule) or adds_a_row(rule) or convolves_rows(rule) or merges_rows_before(rule)

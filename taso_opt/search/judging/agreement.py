@@ -16,6 +16,7 @@ from taso_opt.runtime import (
     TITLES,
     Model,
     OutputComparison,
+    OutputDifference,
     RunSettings,
     RuntimeProcess,
     base_tolerance,
@@ -95,8 +96,13 @@ class Agreement:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """One sentence for each disagreement."""
-        return tuple(reason for comparison in self.comparisons for reason in comparison.reasons)
+        """One sentence for each output that disagrees, about the feed on which it does most."""
+        worst: dict[int, OutputDifference] = {}
+        for one in (one for comparison in self.comparisons for one in comparison.outputs if one.reason):
+            known = worst.get(one.index)
+            if known is None or one.max_rel > known.max_rel:
+                worst[one.index] = one
+        return tuple(one.reason for _, one in sorted(worst.items()))
 
 
 class Verdicts(Protocol):

@@ -13,6 +13,7 @@ from taso_opt.core.term import Item, Term, postorder
 from taso_opt.rewrite.finding.step import Step, StepSequence, changes_of, mapping_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.shortening import shortened
+from taso_opt.search.sequences.sinking import sunk
 
 MOST_ROUNDS = 16
 """Each round joins neighbours in pairs: so many are enough for 65,536 elements."""
@@ -21,24 +22,35 @@ MOST_ROUNDS = 16
 def chained(outputs: Sequence[Term], rewriter: Rewriter, expired: Callable[[], bool]) -> Iterator[StepSequence]:
     """A sequence for the operators that are there, and one for each kind of cell with weights of its own.
 
-    Where there are none, cells may be hidden by gates that are slices of what all are computed in.
+    Where there are none, cells may be hidden by gates that are slices of what all are computed in, or by elements that
+    are slices of what is computed of all.
     """
-    cuts = tuple(rewriter.cuts(postorder(outputs)))
-    for before in ((), cuts) if cuts else ((),):
-        cut = _after(before, outputs, rewriter)
-        if cut is None:
-            return
-        found = _begun(cut, rewriter)
+    for before, bare in _bare(outputs, rewriter, expired):
+        found = _begun(bare, rewriter)
         for first in found:
             if expired():
                 return
-            taken, new = _joined(first, cut, rewriter)
+            taken, new = _joined(first, bare, rewriter)
             if len(taken) > len(first):
                 shorter, new = shortened(new, frozenset(postorder(outputs)), rewriter, expired)
                 shorter, new = _cut(shorter, new, rewriter)
                 yield (*before, *taken, *shorter), changes_of(outputs, new)
         if found:
             return
+
+
+def _bare(
+    outputs: Sequence[Term], rewriter: Rewriter, expired: Callable[[], bool]
+) -> Iterator[tuple[tuple[Step, ...], Sequence[Term]]]:
+    """Steps after which cells may be seen, none first, and the outputs after them."""
+    yield (), outputs
+    cuts = tuple(rewriter.cuts(postorder(outputs)))
+    cut = _after(cuts, outputs, rewriter) if cuts else None
+    if cut is not None:
+        yield cuts, cut
+    down, new = sunk(outputs, rewriter, expired)
+    if down:
+        yield down, new
 
 
 def _cut(

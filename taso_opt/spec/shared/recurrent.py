@@ -239,8 +239,20 @@ def of_joined(
     op: Builder, where: str, order: Sequence[int], x: Term, h: Term, weights: Mapping[str, Term]
 ) -> tuple[list[Term], list[list[Term]]]:
     """What goes into each gate, and what each has of its own, where all are computed together in this order."""
-    together = [weights[kind] for kind in KINDS if kind in weights]
-    joined = sum_of(op, where, x, h, *together)
+    gates = parts(op, joined_sum(op, where, x, h, weights), len(order))
+    return [gates[order.index(number)] for number in range(len(order))], own_of_joined(op, where, order, weights)
+
+
+def joined_sum(op: Builder, where: str, x: Term, h: Term, weights: Mapping[str, Term]) -> Term:
+    """What goes into all gates that are computed together, one behind the other."""
+    return sum_of(op, where, x, h, *_together(weights))
+
+
+def own_of_joined(op: Builder, where: str, order: Sequence[int], weights: Mapping[str, Term]) -> list[list[Term]]:
+    """What each gate has of its own of what they have together in this order."""
     places = [order.index(number) for number in range(len(order))]
-    own = [[parts(op, one, len(order))[place] for one in apart(op, where, together)] for place in places]
-    return [parts(op, joined, len(order))[place] for place in places], own
+    return [[parts(op, one, len(order))[place] for one in apart(op, where, _together(weights))] for place in places]
+
+
+def _together(weights: Mapping[str, Term]) -> list[Term]:
+    return [weights[kind] for kind in KINDS if kind in weights]
