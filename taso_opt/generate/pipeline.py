@@ -1,9 +1,9 @@
-"""Discovers all candidate rules: enumerates every shard, reduces what it suggests, generalises what is left."""
+"""Discovers all candidate rules: enumerates shards, reduces what they suggest, generalises that, and tries forms."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial, reduce
@@ -73,8 +73,7 @@ def generate(
     array_module(settings.array)
     names = frozenset(selected(library, settings))
     schemes: list[Scheme] = [partial(discover_functions, max_ops=settings.max_ops), *SCHEMES]
-    task = {"operators": sorted(names), "max_ops": settings.max_ops, "seed": settings.seed, "work": _digest(work)}
-    done = open_checkpoint(settings.resume, {"version": VERSION, "specs": library.digest, **task})
+    done = open_checkpoint(settings.resume, _task(library, settings, names, work))
     # Other processes load the specs that ship with the tool; any other library stays in this one.
     shipped = None if library is load_specs() else library
     share = memory_share(settings)
@@ -97,6 +96,21 @@ def generate(
     levels = _summed([one.stats for one in explored])
     counts = map(len, (forms, scalars, definitions, passing, candidates))
     return Generation(candidates, GenerateStats(levels, len(groups), refuted, *counts))
+
+
+def _task(
+    library: SpecLibrary, settings: GenerateSettings, names: Collection[str], work: Sequence[Shard]
+) -> dict[str, Any]:
+    """All that the pieces of a run depend on."""
+    return {
+        "version": VERSION,
+        "specs": library.digest,
+        "operators": sorted(names),
+        "max_ops": settings.max_ops,
+        "seed": settings.seed,
+        "work": _digest(work),
+        "schemes": [scheme.__module__ for scheme in SCHEMES],
+    }
 
 
 def discover_functions(library: SpecLibrary, seed: int, operators: frozenset[str], *, max_ops: int) -> tuple[Rule, ...]:
