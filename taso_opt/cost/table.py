@@ -200,7 +200,8 @@ class CostTable:
                 self._move_aside(error)
                 return self._connected()
         except (OSError, sqlite3.OperationalError) as error:
-            raise InvalidInputError(f"expected a cost table at {self.path}, found: {error}") from error
+            elsewhere = f"{CACHE_VARIABLE} names another folder"
+            raise InvalidInputError(f"expected a cost table at {self.path}, found: {error} ({elsewhere})") from error
 
     def _move_aside(self, error: sqlite3.DatabaseError) -> None:
         aside = self.path.with_name(f"{self.path.name}.broken")

@@ -185,11 +185,14 @@ class BacktrackingSearch:
         return plan if self._is_ruled_out(raised.cost, plan) else raised
 
     def _laid_open(self, settled: Plan, original: Plan, expired: Expired) -> Iterator[Plan]:
-        """The graphs in which cells may be seen, the last one made where they are not seen in the others."""
+        """The graphs in which cells may be seen, each once, the last one made where they are not seen in the others."""
         yield settled
-        yield original
+        if original is not settled:
+            yield original
         simpler = partial(simpler_moves, rewriter=self._rewriter, price=self._prices.of, expired=expired)
-        yield self._with_fewer(settled, simpler, expired)
+        simplified = self._with_fewer(settled, simpler, expired)
+        if simplified is not settled:
+            yield simplified
 
     def _chained(self, settled: Plan, original: Plan, expired: Expired) -> Plan:
         """A graph with the cells of each recurrence as one operator over all elements, as far as that gains.
