@@ -75,10 +75,10 @@ def _class_at(builder: Builder, rule: Rule, draw: Draw) -> FpClass:
             }
             with np.errstate(all="ignore"):
                 values = evaluate_arrays(instance.builder, FloatArrays(), instance.roots, fitting)
-            told = [
-                value if instance.builder.type(root).dtype == TRUTH else np.isfinite(value)
-                for root, value in zip(instance.roots, values, strict=True)
-            ]
+                told = [
+                    value if instance.builder.type(root).dtype == TRUTH else np.isfinite(value.astype(PRECISION))
+                    for root, value in zip(instance.roots, values, strict=True)
+                ]
             width = len(instance.source)
             if any(np.any(u != v) for u, v in zip(told[:width], told[width:], strict=True)):
                 return FpClass.E4
