@@ -18,7 +18,8 @@ import click
 
 from taso_opt.errors import InvalidInputError, UsageError
 
-OWN_FILE, PROJECT_FILE, NAME, SECTION = "tasoopt.toml", "pyproject.toml", "tasoopt", "tool.tasoopt"
+OWN_FILE, PROJECT_FILE, NAME = "tasoopt.toml", "pyproject.toml", "tasoopt"
+SECTION = f"tool.{NAME}"
 PREFIX = "TASOOPT"
 NOT_CONFIGURED = frozenset({"help", "version"})
 

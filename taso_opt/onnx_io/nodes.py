@@ -1,4 +1,4 @@
-"""Turns the application of a declared operator into an ONNX node."""
+"""Turns the application of a declared operator into an ONNX node, and tells what a node states."""
 
 from __future__ import annotations
 
@@ -90,3 +90,14 @@ def folded_terms(builder: Builder, roots: Sequence[Term], opset: int) -> set[Ter
 def constant_terms(roots: Sequence[Term]) -> set[Term]:
     """The terms that are made of constants and declared operators only, so that their value can be computed now."""
     return {term for term in postorder(roots) if is_constant(term)}
+
+
+def node_attributes(node: NodeProto) -> dict[str, Any]:
+    """Attributes as Python values, text decoded."""
+    return {attribute.name: _decoded(helper.get_attribute_value(attribute)) for attribute in node.attribute}
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    return [_decoded(part) for part in value] if isinstance(value, list) else value

@@ -82,6 +82,16 @@ def test_a_model_above_the_memory_limit_is_brought_below_it(chain, process, firs
     assert optimize_file(chain, impossible, process=process).reason.startswith("no rewriting within the limits")
 
 
+def test_a_dry_run_says_what_the_model_would_have_more_and_less(chain, process, first_wins):
+    planned, made = (
+        optimize_file(chain, OptimizeSettings(dry_run=dry, budget=20, force=True, seed=3), process=process)
+        for dry in (True, False)
+    )
+    assert (planned.result, made.result) == ("dry-run", "improved")
+    assert planned.bytes_added == made.bytes_added != 0
+    assert planned.operators_after == made.operators_after != planned.operators_before
+
+
 def test_that_a_search_found_nothing_is_said_with_its_time_when_it_is_recalled(chain, process):
     impossible = OptimizeSettings(memory_limit=1000, dry_run=True, budget=20)
     first, again = (optimize_file(chain, impossible, process=process) for _ in range(2))

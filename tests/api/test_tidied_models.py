@@ -9,10 +9,11 @@ import pytest
 from onnx import parser
 
 from taso_opt.api import OptimizeSettings, optimize_file
-from taso_opt.api.preparing.standing_in import _decided
+from taso_opt.api.preparing.standing_in import _decided, _elsewhere
 from taso_opt.errors import RuntimeFailure, UnsupportedError
-from taso_opt.onnx_io import Tidied, operator_counts, signature
+from taso_opt.onnx_io import ModelInput, Tidied, operator_counts, signature
 from taso_opt.runtime import RuntimeProcess
+from taso_opt.search.judging.feeds import NOISE
 
 QUICK = OptimizeSettings(budget=2.0, dims={"a": 2, "b": 8})
 CHOICES = 40
@@ -173,3 +174,10 @@ def test_a_library_that_crashes_or_is_missing_is_as_if_there_were_no_clean_up(mo
     with RuntimeProcess() as process:
         record = optimize_file(model, OptimizeSettings(budget=1.0, dry_run=True, dims=QUICK.dims), process=process)
     assert record.passes == () and record.operators_before["If"] == 2 * CHOICES
+
+
+@pytest.mark.parametrize(("shape", "sizes"), [(("n", 3), [5, 5, 1]), ((4, 3), [])])
+def test_inputs_at_other_sizes_are_tried_where_any_are_open(shape, sizes):
+    entry = ModelInput("x", "float32", shape, (4, 3))
+    job = SimpleNamespace(source=SimpleNamespace(inputs=(entry,)), settings=OptimizeSettings(), kind=NOISE)
+    assert [feed["x"].shape for feed in _elsewhere(job)] == [(size, 3) for size in sizes]

@@ -170,7 +170,7 @@ def _solve(wanted: Size, name: str, found: Dim, bound: Mapping[str, Dim]) -> Dim
     if factor == 0:
         return None
     quotient = difference // factor
-    if all(coefficient < 0 for _, coefficient in terms_of(quotient)) and quotient != 0:
+    if all(coefficient < 0 for _, coefficient in terms_of(quotient)):
         return None
     becomes = substitute(wanted, lambda other: quotient if other == name else bound.get(other))
     return quotient if becomes == found else None  # where it is not linear in it, it becomes something else

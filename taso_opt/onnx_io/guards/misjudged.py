@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from taso_opt.onnx_io.nodes import node_attributes
 from taso_opt.onnx_io.scopes import STANDARD, graphs_of, initializer_names, opset_of
 
 HIDDEN = "hidden"
@@ -52,7 +53,7 @@ def _is_narrow(node: NodeProto) -> bool:
         node.op_type == "Cast"
         and node.domain in STANDARD
         and len(node.input) == 1
-        and _attribute(node, "to", TensorProto.FLOAT) not in HOLDING
+        and node_attributes(node).get("to") not in HOLDING
     )
 
 
@@ -83,19 +84,20 @@ def without_misjudged(inferred: ModelProto, asked: ModelProto) -> ModelProto | N
 def _is_misjudged(node: NodeProto, shapes: Shapes, numbers: Mapping[str, Any], opset: int) -> bool:
     if node.domain not in STANDARD or not node.output:
         return False
+    stated = node_attributes(node)
     if node.op_type in SCALES_AT:
         return _is_scaled_otherwise(node, shapes, numbers)
-    if node.op_type in POOLS and opset < LEAVES_WINDOWS_OUT_SINCE and _attribute(node, "ceil_mode", 0):
+    if node.op_type in POOLS and opset < LEAVES_WINDOWS_OUT_SINCE and stated.get("ceil_mode"):
         return _has_windows_behind(node, shapes)
-    if node.op_type == "ConvTranspose" and any(_attribute(node, "output_padding", ())):
-        return bool(_attribute(node, "auto_pad", b"NOTSET").startswith(b"SAME"))
+    if node.op_type == "ConvTranspose" and any(stated.get("output_padding", ())):
+        return bool(stated.get("auto_pad", "NOTSET").startswith("SAME"))
     return False
 
 
 def _is_scaled_otherwise(node: NodeProto, shapes: Shapes, numbers: Mapping[str, Any]) -> bool:
     named = [node.input[at] for at in SCALES_AT[node.op_type] if at < len(node.input)]
     known = [numbers[name] for name in named if name in numbers and numbers[name].dtype == np.float32]
-    scales = known[0] if known else np.array(_attribute(node, "scales", ()), np.float32)
+    scales = known[0] if known else np.array(node_attributes(node).get("scales", ()), np.float32)
     before, after = (shapes.get(name, ()) for name in (node.input[0], node.output[0]))
     if not len(scales) == len(before) == len(after):
         return False
@@ -106,16 +108,12 @@ def _is_scaled_otherwise(node: NodeProto, shapes: Shapes, numbers: Mapping[str, 
 def _has_windows_behind(node: NodeProto, shapes: Shapes) -> bool:
     """Whether a last window begins behind the image and what pads it in front."""
     before, after = (shapes.get(name, ())[2:] for name in (node.input[0], node.output[0]))
-    strides = _attribute(node, "strides", (1,) * len(before))
-    pads = _attribute(node, "pads", (0,) * len(before))
+    stated = node_attributes(node)
+    strides, pads = stated.get("strides", (1,) * len(before)), stated.get("pads", (0,) * len(before))
     return any(
         size is not None and new is not None and (new - 1) * stride >= size + pad
         for size, new, stride, pad in zip(before, after, strides, pads, strict=False)
     )
-
-
-def _attribute(node: NodeProto, name: str, default: Any) -> Any:
-    return next((helper.get_attribute_value(one) for one in node.attribute if one.name == name), default)
 
 
 def _shapes(graph: GraphProto) -> dict[str, list[int | None]]:

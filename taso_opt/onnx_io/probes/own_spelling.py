@@ -16,10 +16,9 @@ from taso_opt.core.term import Apply, Term, is_constant
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io.elements import element_code
-from taso_opt.onnx_io.nodes import spelled
+from taso_opt.onnx_io.nodes import node_attributes, spelled
 from taso_opt.onnx_io.probes.standalone import OLDEST_IR, standalone_model, static_shape
 from taso_opt.onnx_io.reading.model import Model
-from taso_opt.onnx_io.reading.terms import node_attributes
 from taso_opt.onnx_io.scopes import STANDARD
 from taso_opt.onnx_io.writing.patch import Patch
 from taso_opt.onnx_io.writing.write import spellable

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import dropwhile
-from typing import Any
 
-from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, numpy_helper
 
 from taso_opt.core.dims import Dim, Size, substitute
 from taso_opt.core.literal import PREFIX, literal_value
@@ -18,7 +17,7 @@ from taso_opt.errors import InvalidInputError, TasoError
 from taso_opt.onnx_io.elements import UNKNOWN, element_name
 from taso_opt.onnx_io.files.skeleton import overridable_inputs
 from taso_opt.onnx_io.files.weights import Weights, constant_value
-from taso_opt.onnx_io.nodes import constant_terms, spelled
+from taso_opt.onnx_io.nodes import constant_terms, node_attributes, spelled
 from taso_opt.onnx_io.reading.model import NodeUse, Origin
 from taso_opt.onnx_io.scopes import STANDARD, bodies, opset_of, topological_order, used_names
 from taso_opt.onnx_io.sizes.inference import UNKNOWN_TYPE
@@ -333,14 +332,3 @@ def _agree(kind: TensorType, inferred: TensorType, learned: dict[str, Dim]) -> b
 def _output_count(node: NodeProto) -> int:
     """How many outputs a node has, absent ones at the end not counted."""
     return max((at + 1 for at, name in enumerate(node.output) if name), default=0)
-
-
-def node_attributes(node: NodeProto) -> dict[str, Any]:
-    """Attributes as Python values, text decoded."""
-    return {attribute.name: _decoded(helper.get_attribute_value(attribute)) for attribute in node.attribute}
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode()
-    return [_decoded(part) for part in value] if isinstance(value, list) else value
