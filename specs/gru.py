@@ -18,8 +18,11 @@ from taso_opt.spec.shared.recurrent import (
     affine,
     all_and_last,
     apart,
+    as_in_cell,
     by_gate,
+    cell_schemes,
     gate,
+    in_row,
     infer_recurrent,
     joined_schemes,
     one_after_the_other,
@@ -164,9 +167,9 @@ def _step_of_gates(where, mixture, late, of_candidate=None):
             return _last(op, x, h, own, late), TURNED[mixture](op, update, new, h)
         return _last(op, x, h, own, late), MIXTURES[mixture](op, update, new, h)
 
-    schemes = {"x": "b i", "h": "b n", **weight_schemes(where, GATES)}
+    schemes = cell_schemes("h", weight_schemes(where, GATES))
     name = f"gru_step_of_gates_{mixture}_with_{'late' if late else 'early'}_reset_and_biases_{where}"
-    return Axiom(name if of_candidate is None else f"{name}_or_{there}", law, (schemes,), {}, respelled=False)
+    return Axiom(name if of_candidate is None else f"{name}_or_{there}", law, schemes, {}, respelled=False)
 
 
 def _early_sum(op, where, reset, x, h, *weights):
@@ -192,9 +195,9 @@ def _step_of_joined_gates(where, mixture, order):
         candidate = op.Add(of_x[2], op.Mul(reset, of_h[2]))
         return _last(op, x, h, own, 1), MIXTURES[mixture](op, update, op.Tanh(candidate), h)
 
-    schemes = {"x": "b i", "h": "b n", **joined_schemes(where, GATES)}
+    schemes = cell_schemes("h", joined_schemes(where, GATES))
     name = f"gru_step_of_gates_{''.join('zrh'[number] for number in order)}_{mixture}_with_biases_{where}"
-    return Axiom(name, law, (schemes,), {}, respelled=False)
+    return Axiom(name, law, schemes, {}, respelled=False)
 
 
 def _step_of_joined_pair(where, mixture):
@@ -208,9 +211,9 @@ def _step_of_joined_pair(where, mixture):
         own = [*zip(w, r, b, strict=True), apart(op, where, (u2, p2))]
         return _last(op, x, h, own, 0), MIXTURES[mixture](op, update, new, h)
 
-    schemes = {"x": "b i", "h": "b n", "u": "i+n 2*n", "p": "2*n", "u2": "i+n n", "p2": "n"}
+    schemes = cell_schemes("h", {"u": "i+n 2*n", "p": "2*n", "u2": "i+n n", "p2": "n"})
     name = f"gru_step_of_activated_gates_rz_{mixture}_with_biases_{where}"
-    return Axiom(name, law, (schemes,), {}, respelled=False)
+    return Axiom(name, law, schemes, {}, respelled=False)
 
 
 def _affine(op, x, h, w, r, p=None, q=None):
@@ -219,8 +222,8 @@ def _affine(op, x, h, w, r, p=None, q=None):
 
 
 def _last(op, x, h, own, late):
-    whole = op.GRU(one_row(op, x), *packed(op, own), one_row(op, h), linear_before_reset=late)
-    return without_row(op, op.item(whole, LAST))
+    whole = op.GRU(in_row(op, x), *packed(op, own), in_row(op, h), linear_before_reset=late)
+    return as_in_cell(op, op.item(whole, LAST), h)
 
 
 LATE = ("with_x", "with_both", NOWHERE)

@@ -15,8 +15,11 @@ from taso_opt.spec.shared.recurrent import (
     affine,
     all_and_last,
     apart,
+    as_in_cell,
     by_gate,
+    cell_schemes,
     gate,
+    in_row,
     infer_recurrent,
     joined_schemes,
     joined_sum,
@@ -119,8 +122,8 @@ def _step_of_gates(where):
         gates = (sum_of(op, where, x, h, *one) for one in own)
         return _last(op, x, h, c, [apart(op, where, one) for one in own]), _states(op, c, *gates)
 
-    schemes = {"x": "b i", "h": "b n", "c": "b n", **weight_schemes(where, GATES)}
-    return Axiom(f"lstm_step_of_gates_with_biases_{where}", law, (schemes,), {}, respelled=False)
+    schemes = cell_schemes("hc", weight_schemes(where, GATES))
+    return Axiom(f"lstm_step_of_gates_with_biases_{where}", law, schemes, {}, respelled=False)
 
 
 def _step_of_joined_gates(where, order):
@@ -150,16 +153,33 @@ def _step_with_forget_bias(where, order):
 
     def law(op, x, h, c, s, **weights):
         (i, o, f, g), own = of_joined(op, where, order, x, h, weights)
-        *others, bias = own[FORGET]
-        own[FORGET] = [*others, op.Add(bias, s)]
-        return _last(op, x, h, c, own), _states(op, c, i, o, op.Add(f, s), g)
+        return _last(op, x, h, c, _with_forget_bias(op, own, s)), _states(op, c, i, o, op.Add(f, s), g)
 
     return _of_joined(f"lstm_step_of_gates_{_letters(order)}_with_forget_bias_and_biases_{where}", law, where, s="")
 
 
+def _step_of_gates_with_forget_bias(where):
+    """The same where each gate has weights of its own."""
+
+    def law(op, x, h, c, s, **weights):
+        gates = by_gate(weights, GATES)
+        i, o, f, g = (sum_of(op, where, x, h, *one) for one in gates)
+        own = _with_forget_bias(op, [apart(op, where, one) for one in gates], s)
+        return _last(op, x, h, c, own), _states(op, c, i, o, op.Add(f, s), g)
+
+    schemes = cell_schemes("hc", {"s": "", **weight_schemes(where, GATES)})
+    return Axiom(f"lstm_step_of_gates_with_forget_bias_and_biases_{where}", law, schemes, {}, respelled=False)
+
+
+def _with_forget_bias(op, own, s):
+    """What each gate has of its own where a number is added to what goes into the forget gate."""
+    *others, bias = own[FORGET]
+    return [*own[:FORGET], [*others, op.Add(bias, s)], *own[FORGET + 1 :]]
+
+
 def _of_joined(name, law, where, **more):
-    schemes = {"x": "b i", "h": "b n", "c": "b n", **more, **joined_schemes(where, GATES)}
-    return Axiom(name, law, (schemes,), {}, respelled=False)
+    schemes = cell_schemes("hc", {**more, **joined_schemes(where, GATES)})
+    return Axiom(name, law, schemes, {}, respelled=False)
 
 
 def _letters(order):
@@ -167,8 +187,8 @@ def _letters(order):
 
 
 def _last(op, x, h, c, own):
-    whole = op.LSTM(one_row(op, x), *packed(op, own), one_row(op, h), one_row(op, c))
-    return tuple(without_row(op, op.item(whole, output)) for output in (HIDDEN, CELL))
+    whole = op.LSTM(in_row(op, x), *packed(op, own), in_row(op, h), in_row(op, c))
+    return tuple(as_in_cell(op, op.item(whole, output), h) for output in (HIDDEN, CELL))
 
 
 OF_PYTORCH, OF_TENSORFLOW, OF_ONNX, SIDE_BY_SIDE = (0, 2, 3, 1), (0, 3, 2, 1), (0, 1, 2, 3), (0, 2, 1, 3)
@@ -183,4 +203,5 @@ DEFINITIONS = (
     *(_step_of_joined_gates(where, order) for where in (*BIASES, *AT_ONCE) for order in ORDERS),
     *(_step_of_joined_activations(where, order) for where in (*BIASES, *AT_ONCE) for order in (OF_ONNX, SIDE_BY_SIDE)),
     *(_step_with_forget_bias(where, order) for where in ONE_BIAS for order in (OF_PYTORCH, OF_TENSORFLOW)),
+    *map(_step_of_gates_with_forget_bias, ONE_BIAS),
 )

@@ -15,7 +15,10 @@ from taso_opt.spec.shared.recurrent import (
     affine,
     all_and_last,
     apart,
+    as_in_cell,
     by_gate,
+    cell_schemes,
+    in_row,
     infer_recurrent,
     one_after_the_other,
     one_row,
@@ -97,12 +100,12 @@ def _step(where, activation):
 
     def law(op, x, h, **weights):
         (own,) = by_gate(weights, GATES)
-        whole = op.RNN(one_row(op, x), *packed(op, [apart(op, where, own)]), one_row(op, h), activation=activation)
+        whole = op.RNN(in_row(op, x), *packed(op, [apart(op, where, own)]), in_row(op, h), activation=activation)
         state = op.apply(activation, (sum_of(op, where, x, h, *own),), {})
-        return without_row(op, op.item(whole, LAST)), state
+        return as_in_cell(op, op.item(whole, LAST), h), state
 
-    schemes = {"x": "b i", "h": "b n", **weight_schemes(where, GATES)}
-    return Axiom(f"rnn_step_of_{activation.lower()}_with_biases_{where}", law, (schemes,), {}, respelled=False)
+    schemes = cell_schemes("h", weight_schemes(where, GATES))
+    return Axiom(f"rnn_step_of_{activation.lower()}_with_biases_{where}", law, schemes, {}, respelled=False)
 
 
 DEFINITIONS = tuple(_step(where, activation) for where in (*BIASES, *AT_ONCE) for activation in ACTIVATIONS)

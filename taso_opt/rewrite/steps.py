@@ -9,10 +9,10 @@ from typing import Any
 
 from taso_opt.core.literal import literal_value
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Apply, Term, is_constant, postorder
+from taso_opt.core.term import Apply, Item, Term, is_constant, postorder
 from taso_opt.errors import TypeMismatch
 from taso_opt.onnx_io import Model
-from taso_opt.rewrite.finding.cuts import whole_cuts
+from taso_opt.rewrite.finding.cuts import sliced, whole_cuts
 from taso_opt.rewrite.finding.joins import whole_joins
 from taso_opt.rewrite.finding.merges import Merges, Place
 from taso_opt.rewrite.finding.step import Step, leaves_whole
@@ -233,6 +233,10 @@ class Rewriter:
     def cuts(self, terms: Iterable[Term]) -> Iterator[Step]:
         """Every step on a graph that takes all slices of a tensor along an axis for the parts of one split."""
         yield from whole_cuts(self._live(terms), self._builder, self.rewrites)
+
+    def sliced(self, part: Item) -> Step | None:
+        """The step that takes a part of a split for a slice; None if no rule says so."""
+        return sliced(part, self._builder, self.rewrites)
 
     def together(self, terms: Sequence[Term]) -> Iterator[Step]:
         """Every step on a graph that replaces several results at once of which one tells the others."""

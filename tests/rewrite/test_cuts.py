@@ -1,4 +1,4 @@
-"""Slices of one tensor are parts of one split, whatever lies between them."""
+"""Slices of one tensor are parts of one split, whatever lies between them, and parts are slices."""
 
 from itertools import pairwise
 
@@ -84,3 +84,18 @@ def test_an_axis_that_no_rule_speaks_of_and_weights_are_left_alone(op, rewriter)
     x, w = tensor(Var, "x", 4, 12), tensor(Const, "w", 2, 12)
     assert not cut(op, rewriter, *(op.Slice(x, axis=-2, sizes=sizes) for sizes in ((0, 2, 2), (2, 2, 0))))
     assert not cut(op, rewriter, columns(op, w, 0, 6), columns(op, w, 6, 12))
+
+
+@pytest.mark.parametrize("sizes", [(5, 7), (2, 3, 4, 3), (1,) * 12])
+def test_each_part_of_a_split_is_a_slice(op, rewriter, sizes):
+    split = op.Split(tensor(Var, "x", 2, 12), axis=-1, sizes=sizes)
+    steps = [rewriter.sliced(op.item(split, at)) for at in range(len(sizes))]
+    for at, step in enumerate(steps):
+        ((old, new),) = step.replacements
+        assert (old, new.operator) == (op.item(split, at), "Slice")
+        assert_same_values(op, [old], [new])
+
+
+def test_a_part_of_an_axis_that_no_rule_speaks_of_is_no_slice(op, rewriter):
+    split = op.Split(tensor(Var, "x", 12, 2), axis=-2, sizes=(5, 7))
+    assert rewriter.sliced(op.item(split, 0)) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cells import INPUTS, SIZE, chains, count, elements, weights
+from cells import INPUTS, SIZE, affine, chains, count, elements, weights
 from fake_cost import FakeCost
 from taso_opt.core.literal import literal
 from taso_opt.core.rule import RuleSet
@@ -50,13 +50,24 @@ def lstm(op, gates_of, xs, activate=None, batch=2):
     return h
 
 
+def of_projected(op):
+    """Gates of which the share of the element is given, in the order of PyTorch."""
+    r = tensor(Const, "r", SIZE, 4 * SIZE)
+
+    def gates_of(x, h):
+        i, f, g, o = parts(op, op.Add(x, op.MatMul(h, r)), 4)
+        return i, o, f, g
+
+    return gates_of
+
+
 def assert_one(op, rewriter, operator, state):
     (new,) = chains(op, rewriter, state)
     assert (count(new, operator), count(new, "Sigmoid", "Tanh")) == (1, 0)
 
 
-@pytest.mark.parametrize("order", ["ifgo", "igfo", "iofg", "ifog"])
-def test_gates_stand_in_one_of_several_orders(op, rewriter, order):
+@pytest.mark.parametrize("order", ["ifgo", "igfo", "iofg", "ifog", "figo", "ogfi"])
+def test_gates_stand_in_any_order(op, rewriter, order):
     def gates_of(x, h):
         gates = parts(op, joined(op, x, h), 4)
         return [gates[order.index(letter)] for letter in "iofg"]
@@ -74,7 +85,17 @@ def test_a_number_may_be_added_to_the_forget_gate(op, rewriter, order):
     assert_one(op, rewriter, "LSTM", lstm(op, gates_of, elements(4)))
 
 
-@pytest.mark.parametrize("order", ["iofg", "ifog"])
+def test_a_number_may_be_added_to_the_forget_gate_alone(op, rewriter):
+    own = weights()
+
+    def gates_of(x, h):
+        i, o, f, g = (affine(op, x, h, one) for one in own)
+        return i, o, op.Add(f, ONE), g
+
+    assert_one(op, rewriter, "LSTM", lstm(op, gates_of, elements(4)))
+
+
+@pytest.mark.parametrize("order", ["iofg", "ifog", "ofig"])
 def test_gates_may_be_activated_together(op, rewriter, order):
     def gates_of(x, h):
         split = op.Split(joined(op, x, h), axis=-1, sizes=(3 * SIZE, SIZE))
@@ -95,6 +116,28 @@ def test_gates_of_a_unit_may_be_activated_together(op, rewriter):
     assert_one(op, rewriter, "GRU", h)
 
 
+def test_gates_of_a_unit_may_stand_in_the_other_order(op, rewriter):
+    """What its reset state goes into looks like a cell of its own, which is none of a chain."""
+    h = tensor(Var, "h", 2, SIZE)
+    for x in elements(4):
+        update, reset = parts(op, op.Sigmoid(joined(op, x, h, 2, "g")), 2)
+        candidate = op.Tanh(joined(op, x, op.Mul(reset, h), 1, "n"))
+        h = op.Add(op.Mul(op.Sub(ONE, update), h), op.Mul(update, candidate))
+    assert_one(op, rewriter, "GRU", h)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_states_may_keep_the_axis_of_directions(op, rewriter, batch):
+    own = weights()
+    h, c = (tensor(Var, name, 1, batch, SIZE) for name in "hc")
+    for at in range(4):
+        x = tensor(Var, f"x{at}", 1, batch, INPUTS)
+        i, o, f, g = (affine(op, x, h, one) for one in own)
+        c = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
+        h = op.Mul(op.Sigmoid(o), op.Tanh(c))
+    assert_one(op, rewriter, "LSTM", h)
+
+
 def test_a_state_may_be_moved_away_from_what_it_was(op, rewriter):
     h = tensor(Var, "h", 2, SIZE)
     for x in elements(4):
@@ -108,17 +151,29 @@ def test_a_state_may_be_moved_away_from_what_it_was(op, rewriter):
 @pytest.mark.parametrize(("shape", "axis", "batch"), [((8,), -2, 2), ((4, 2), -3, 2), ((1, 4), -2, 1)])
 def test_the_inputs_of_all_elements_may_be_projected_at_once(op, rewriter, shape, axis, batch):
     width = 4 * SIZE
-    w, r, p = tensor(Const, "w", INPUTS, width), tensor(Const, "r", SIZE, width), tensor(Const, "p", width)
-    projected = op.Add(op.MatMul(tensor(Var, "x", *shape, INPUTS), w), p)
+    projected = op.Add(
+        op.MatMul(tensor(Var, "x", *shape, INPUTS), tensor(Const, "w", INPUTS, width)), tensor(Const, "p", width)
+    )
     step = (*shape, width)[axis] // 4
     slices = [op.Slice(projected, axis=axis, sizes=(step * at, step, step * (3 - at))) for at in range(4)]
-    slices = [one if len(shape) == 1 else op.Reshape(one, shape=(batch, width)) for one in slices]
+    split = op.Split(projected, axis=axis, sizes=(step,) * 4)
+    for cut in (slices, [op.item(split, at) for at in range(4)]):
+        rows = [one if len(shape) == 1 else op.Reshape(one, shape=(batch, width)) for one in cut]
+        assert_one(op, rewriter, "LSTM", lstm(op, of_projected(op), rows, batch=batch))
 
-    def gates_of(x, h):
-        i, f, g, o = parts(op, op.Add(x, op.MatMul(h, r)), 4)
-        return i, o, f, g
 
-    assert_one(op, rewriter, "LSTM", lstm(op, gates_of, slices, batch=batch))
+def test_all_states_may_be_joined_in_another_shape(op, rewriter):
+    """Only what elements are cut from is taken apart, not the states."""
+    projected = op.MatMul(tensor(Var, "x", 4, 2, INPUTS), tensor(Const, "w", INPUTS, 4 * SIZE))
+    split = op.Split(projected, axis=-3, sizes=(1,) * 4)
+    h, c = (tensor(Var, name, 2, SIZE) for name in "hc")
+    gates_of, states = of_projected(op), []
+    for at in range(4):
+        i, o, f, g = gates_of(op.Reshape(op.item(split, at), shape=(2, 4 * SIZE)), h)
+        c = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
+        h = op.Mul(op.Sigmoid(o), op.Tanh(c))
+        states.append(op.Reshape(h, shape=(2, 1, SIZE)))
+    assert_one(op, rewriter, "LSTM", op.Concat(*states, axis=-2))
 
 
 class Sequences(FakeCost):
@@ -135,7 +190,7 @@ def test_a_sigmoid_that_is_spelled_out_hides_no_cells_from_a_search(op, rewriter
     own = weights()
     h = lstm(
         op,
-        lambda x, h: [op.Add(op.Add(op.MatMul(x, w), op.MatMul(h, r)), p) for w, r, p in own],
+        lambda x, h: [affine(op, x, h, one) for one in own],
         elements(6),
         spelled,
     )

@@ -1,7 +1,8 @@
 """Slices that cut one tensor into pieces: what rules say of each as a part of a split, said of all in one step.
 
 Rules say of one slice that it is a part of a split into this part, what is before it and what is behind. Where other
-slices of the tensor lie, what is before and behind is cut further, so that all are parts of one split.
+slices of the tensor lie, what is before and behind is cut further, so that all are parts of one split. In the same way
+each part of a split is a slice, however many others there are.
 """
 
 from __future__ import annotations
@@ -38,6 +39,16 @@ def whole_cuts(terms: Iterable[Term], builder: Builder, rewrites: Rewrites) -> I
             split = builder.apply("Split", (whole,), {"axis": axis, "sizes": parts})
             at = list(sizes).index
             yield Step(step.rule, tuple((one, Item(split, at(before))) for one, (before, *_) in places.items()))
+
+
+def sliced(part: Item, builder: Builder, rewrites: Rewrites) -> Step | None:
+    """The step that takes a part of a split for a slice, whatever other parts there are; None if no rule says so."""
+    split = part.term
+    sizes, axis = cast(tuple[Dim, ...], split.attribute("sizes")), split.attribute("axis")
+    cut = sum(sizes[: part.index]), sizes[part.index], sum(sizes[part.index + 1 :])
+    new = builder.apply("Slice", split.args, {"axis": axis, "sizes": cut})
+    step = _as_part(new, rewrites) if isinstance(new, Apply) else None
+    return None if step is None else Step(step.rule, ((part, new),))
 
 
 def _unit(cuts: Iterable[Cut]) -> Dim:

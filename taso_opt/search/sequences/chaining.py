@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from taso_opt.core.term import Item, Term, postorder
+from taso_opt.core.term import Apply, Item, Term, postorder
 from taso_opt.rewrite.finding.step import Step, StepSequence, changes_of, mapping_of
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.sequences.shortening import shortened
@@ -26,14 +26,15 @@ def chained(outputs: Sequence[Term], rewriter: Rewriter, expired: Callable[[], b
     are slices of what is computed of all.
     """
     for before, bare in _bare(outputs, rewriter, expired):
-        found = _begun(bare, rewriter)
-        for first in found:
+        found = False
+        for first in _begun(bare, rewriter):
             if expired():
                 return
             taken, new = _joined(first, bare, rewriter)
             if len(taken) > len(first):
                 shorter, new = shortened(new, frozenset(postorder(outputs)), rewriter, expired)
                 shorter, new = _cut(shorter, new, rewriter)
+                found = True
                 yield (*before, *taken, *shorter), changes_of(outputs, new)
         if found:
             return
@@ -44,13 +45,23 @@ def _bare(
 ) -> Iterator[tuple[tuple[Step, ...], Sequence[Term]]]:
     """Steps after which cells may be seen, none first, and the outputs after them."""
     yield (), outputs
+    if not _shares_weights(outputs, rewriter):
+        return
     cuts = tuple(rewriter.cuts(postorder(outputs)))
     cut = _after(cuts, outputs, rewriter) if cuts else None
     if cut is not None:
         yield cuts, cut
-    down, new = sunk(outputs, rewriter, expired)
-    if down:
-        yield down, new
+    for columns in (False, True):
+        down, new = sunk(outputs, rewriter, expired, columns=columns)
+        if down:
+            yield down, new
+
+
+def _shares_weights(outputs: Sequence[Term], rewriter: Rewriter) -> bool:
+    """Whether two products are with the same weights, as those of two cells are."""
+    products = (term for term in postorder(outputs) if isinstance(term, Apply) and term.operator == "MatMul")
+    weights = [one for term in products for one in term.args if rewriter.is_constant(one)]
+    return len(set(weights)) < len(weights)
 
 
 def _cut(

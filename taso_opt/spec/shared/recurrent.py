@@ -26,6 +26,9 @@ TIME = -3
 ONE_STATE = 2
 """How many outputs an operator with one state has: it after each element, and after the last."""
 
+ROW_RANK = 3
+"""The rank of elements and states as ONNX's operators have them."""
+
 SWAP = (-1, -2)
 BATCH, IN, N = symbol("b"), symbol("i"), symbol("n")
 
@@ -137,6 +140,16 @@ def without_row(op: Builder, state: Term) -> Term:
     return op.Reshape(state, shape=op.type(state).shape[1:])
 
 
+def in_row(op: Builder, state: Term) -> Term:
+    """A state or an element of a cell as ONNX's operators have it, which it may be as it is."""
+    return state if op.type(state).rank == ROW_RANK else one_row(op, state)
+
+
+def as_in_cell(op: Builder, state: Term, before: Term) -> Term:
+    """A state of ONNX's operators as the cell has the one before it."""
+    return state if op.type(before).rank == ROW_RANK else without_row(op, state)
+
+
 def packed(op: Builder, own: Sequence[Sequence[Term]]) -> tuple[Term, Term, Term]:
     """What each gate has of its own, [i, n], [n, n] and up to two biases [n], as ONNX's operators have it of all."""
     w, r, *biases = zip(*own, strict=True)
@@ -217,6 +230,12 @@ KINDS = {"u": "i+n {}n", "w": "i {}n", "r": "n {}n", "p": "{}n", "q": "{}n"}
 def _kinds(where: str) -> str:
     """What there is of weights and biases where biases are in this place."""
     return "up" if where in AT_ONCE else {NOWHERE: "wr", "with_both": "wrpq"}.get(where, "wrp")
+
+
+def cell_schemes(states: Sequence[str], weights: Mapping[str, str]) -> tuple[dict[str, str], ...]:
+    """The schemes of a cell's element, states and weights: without ONNX's axis of directions, and with it."""
+    rows = ({"x": f"{axis}b i", **dict.fromkeys(states, f"{axis}b n")} for axis in ("", "1 "))
+    return tuple({**row, **weights} for row in rows)
 
 
 def weight_schemes(where: str, gates: int) -> dict[str, str]:
