@@ -31,7 +31,7 @@ class OrderedReals(FloatArrays):
         return np.array([z3.Q(value.numerator, value.denominator)], dtype=object)
 
     def divide(self, x: Array, y: Array) -> Array:
-        """A product with the reciprocal, that of 0 being some number: x/0 is x (1/0) in floating point as well."""
+        """A product with the reciprocal, that of 0 being some number: 0/0 is told by the class of a rule."""
         return self.multiply(x, mapped(lambda element: z3.RealVal(1) / element, y))
 
     def scale(self, x: Array, factors: Fraction | Array) -> Array:

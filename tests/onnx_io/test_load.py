@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
+from onnxruntime import InferenceSession
 
 from taso_opt.errors import InvalidInputError
 from taso_opt.onnx_io import copy_unchanged, load_model, read_model, skeleton
@@ -99,6 +100,16 @@ def test_a_model_that_breaks_the_standard_is_refused_with_the_reason(save, text,
 def test_a_cyclic_graph_is_refused(save):
     message = refusal(save(HEAD + "g (float[2] x) => (float[2] y) { a = Add(x, b)  b = Relu(a)  y = Relu(b) }"))
     assert message == "expected a graph without cycles, found one through node 'Add'"
+
+
+@pytest.mark.parametrize(
+    ("opset", "node"), [(18, "GroupNormalization <num_groups = 2> (x, w, w)"), (9, "ThresholdedRelu (x)")]
+)
+def test_an_operator_of_another_version_of_onnx_is_left_to_the_runtime(save, opset, node):
+    head = f'<ir_version: 4, opset_import: ["" : {opset}]>'
+    path = save(f"{head} g (float[1, 4, 2, 2] x) => (float[1, 4, 2, 2] y) {{ y = {node} }}", {"w": (2,)})
+    load_model(path)
+    InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
 
 def test_an_output_that_nothing_computes_is_refused(save):

@@ -62,6 +62,7 @@ def test_the_activation_of_an_elman_network_is_kept(read, said, activation):
         (LSTM + ", float[1,9] p", f"{STATE} u", ", u = LSTM<hidden_size = 3>(x, w, r, b, , h, c, p)"),
         (LSTM, f"{STATE} u", ', u = LSTM<hidden_size = 3, direction = "reverse">(x, w, r, b, , h, c)'),
         (LSTM, f"{STATE} u", ", u = LSTM<hidden_size = 3, clip = 2.0>(x, w, r, b, , h, c)"),
+        (RNN, f"{STATE} u", ", u = RNN<hidden_size = 3, clip = 0.0>(x, w, r, b, , h)"),
         (LSTM, f"{STATE} u", ", u = LSTM<hidden_size = 3, input_forget = 1>(x, w, r, b, , h, c)"),
         (
             LSTM,
@@ -80,6 +81,7 @@ def test_the_activation_of_an_elman_network_is_kept(read, said, activation):
         "peepholes",
         "reverse",
         "clip",
+        "clip to 0",
         "coupled",
         "activations",
         "gru",

@@ -40,8 +40,30 @@ def test_what_is_true_on_one_side_alone_is_of_the_last_class(library):
     for text, expected in (
         ("IsNaN(Sub(Exp(x), Exp(x))) = IsNaN(Mul(0, x)) where x[*any_x]", FpClass.E4),
         ("IsNaN(Neg(x)) = IsNaN(x) where x[*any_x]", FpClass.E3),
+        ("IsNaN(Sub(x, x)) = IsNaN(Sub(y, y)) where x[*a], y[*a]", FpClass.E4),
     ):
         assert scalar_class(builder, parse_rule(text, builder)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("Where(IsNaN(Mul(0, Reciprocal(x))), y, x)", "Where(IsNaN(Mul(0, x)), y, x)", FpClass.E4),
+        ("Where(Less(Div(0, x), y), x, y)", "Where(Less(Mul(0, x), y), x, y)", FpClass.E4),
+        ("Where(Less(Neg(x), y), x, y)", "Where(Less(Neg(y), x), x, y)", FpClass.E3),
+    ],
+)
+def test_numbers_of_both_sides_are_alike_where_truth_chooses_them(library, source, target, expected):
+    builder = library.builder()
+    rule = parse_rule(f"{source} = {target} where x[*a], y[*a]", builder)
+    assert (scalar_class(builder, rule), definition_class(builder, rule)) == (expected, expected)
+
+
+def test_the_greatest_of_several_elements_tells_where_a_function_has_no_value(library):
+    builder = library.builder()
+    for function in ("Log", "Sqrt"):
+        text = f"ReduceMax({function}(x); axes=(-1,)) = {function}(ReduceMax(x; axes=(-1,))) where x[*b, n]"
+        assert definition_class(builder, parse_rule(text, builder)) == FpClass.E4
 
 
 def test_numbers_of_which_a_quotient_of_exponentials_overflows_are_tried(library):

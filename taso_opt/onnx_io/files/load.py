@@ -9,7 +9,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
-from onnx import ModelProto, TensorProto, checker
+from onnx import ModelProto, TensorProto, checker, defs
 
 from taso_opt.core.printable import cut_short
 from taso_opt.errors import InvalidInputError
@@ -19,8 +19,12 @@ from taso_opt.onnx_io.files.skeleton import skeleton
 from taso_opt.onnx_io.files.wire import LARGEST_MESSAGE
 from taso_opt.onnx_io.guards.equations import check_equations
 from taso_opt.onnx_io.guards.expansion import check_expansion
+from taso_opt.onnx_io.scopes import STANDARD, nested_nodes, opset_of
 
 LONGEST_REASON = 300
+
+OTHER_VERSIONS = "other.versions"
+"""A domain of which ONNX knows no operators."""
 
 
 def load_model(path: Path, whole: bool = False) -> ModelProto:
@@ -105,9 +109,11 @@ def defect(model: ModelProto, file: Path) -> str:
     """Why ONNX's own checker refuses a model, on one line; empty when it accepts.
 
     A graph that is not topologically sorted, states no rank for an input or output or no type for an output is
-    accepted: the runtime runs it. Weights are checked for size elsewhere.
+    accepted: the runtime runs it. So it does with some operators of other versions than the model's, as
+    GroupNormalization, which ONNX 18 took back. Weights are checked for size elsewhere.
     """
     bare = skeleton(model, file)
+    _excuse_other_versions(bare)
     for value in bare.graph.output:
         if not value.HasField("type"):
             value.type.tensor_type.elem_type = TensorProto.FLOAT  # any will do: the checker only wants to see one
@@ -119,6 +125,30 @@ def defect(model: ModelProto, file: Path) -> str:
     except (checker.ValidationError, ValueError, RuntimeError) as error:
         return one_line(error)
     return ""
+
+
+def _excuse_other_versions(bare: ModelProto) -> None:
+    """Move the nodes of operators that only other versions of ONNX have into a domain that the checker leaves alone."""
+    version = opset_of(bare)
+    known = [
+        node for node in nested_nodes(bare.graph.node) if node.domain in STANDARD and node.op_type in _ever_known()
+    ]
+    others = [node for node in known if version and not _is_known(node.op_type, version)]
+    for node in others:
+        node.domain = OTHER_VERSIONS
+    if others:
+        bare.opset_import.add(domain=OTHER_VERSIONS, version=1)
+
+
+@cache
+def _ever_known() -> frozenset[str]:
+    """The operators of ONNX in any version."""
+    return frozenset(schema.name for schema in defs.get_all_schemas_with_history() if schema.domain in STANDARD)
+
+
+def _is_known(operator: str, version: int) -> bool:
+    """Whether a version of ONNX has an operator, and has not taken it back."""
+    return defs.has(operator, version, "") and not defs.get_schema(operator, version, "").deprecated
 
 
 def one_line(error: Exception) -> str:

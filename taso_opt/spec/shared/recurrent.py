@@ -32,7 +32,7 @@ ROW_RANK = 3
 SWAP = (-1, -2)
 BATCH, IN, N = symbol("b"), symbol("i"), symbol("n")
 
-USUAL: Mapping[str, Any] = {"direction": "forward", "layout": 0, "clip": 0.0}
+USUAL: Mapping[str, Any] = {"direction": "forward", "layout": 0, "clip": None}
 """What attributes say of the one form that is covered; others stay opaque."""
 
 NOWHERE = "nowhere"

@@ -8,7 +8,7 @@ from itertools import islice, product
 import numpy as np
 
 from taso_opt.core.rule import FpClass, Rule
-from taso_opt.core.term import Apply, Var
+from taso_opt.core.term import Apply, Var, postorder
 from taso_opt.core.types import TRUTH
 from taso_opt.semantics.arrays import FloatArrays
 from taso_opt.semantics.conditions import conditioned
@@ -31,6 +31,15 @@ SPECIAL = (0.0, 1.0, -1.0, 2.0, -0.5, *MIDDLE, *FAR)
 
 MOST_COMBINATIONS, DRAWS, GENERAL = 64, 64, 8
 
+CLASS_INSTANCES = 2
+"""At how many sizes it is told whether both sides are numbers: of one element, the greatest is like any other."""
+
+TELLS_NUMBERS, HOLES = "IsNaN", 0.25
+"""The operator that tells what is no number, and how many elements are none where a rule has it."""
+
+ALIKE = 0.01
+"""How far numbers are apart by rounding; farther, one side has chosen another than the other."""
+
 PRECISION = np.float32
 """What models compute in: numbers overflow there that are far from it in float64."""
 
@@ -50,7 +59,7 @@ def floating_point_class(builder: Builder, rule: Rule) -> FpClass:
 def scalar_class(builder: Builder, rule: Rule) -> FpClass:
     """E4 when one side of an equation between scalar functions is a number where the other is none, else E3.
 
-    So it is where one side is true and the other is not.
+    So it is where one side is true and the other is not, or chooses another number by what is true.
     """
     return _class_at(builder, rule, _special)
 
@@ -68,21 +77,36 @@ Draw = Callable[[Instance, np.random.Generator], Iterator[Leaves]]
 
 
 def _class_at(builder: Builder, rule: Rule, draw: Draw) -> FpClass:
-    for instance, generator in instances(builder, rule, 1):
-        for leaves in draw(instance, generator):
-            fitting = {
-                leaf: value.astype(PRECISION) for leaf, value in conditioned(instance.conditions, leaves).items()
-            }
-            with np.errstate(all="ignore"):
-                values = evaluate_arrays(instance.builder, FloatArrays(), instance.roots, fitting)
-                told = [
-                    value if instance.builder.type(root).dtype == TRUTH else np.isfinite(value.astype(PRECISION))
-                    for root, value in zip(instance.roots, values, strict=True)
-                ]
-            width = len(instance.source)
-            if any(np.any(u != v) for u, v in zip(told[:width], told[width:], strict=True)):
+    chooses = any(one.dtype == TRUTH for term in postorder(rule.roots) for one in builder.types(term))
+    for instance, generator in instances(builder, rule, CLASS_INSTANCES):
+        drawn = draw(instance, generator)
+        for leaves in _holed(drawn, generator) if TELLS_NUMBERS in rule.operators else drawn:
+            if not _agree(instance, leaves, chooses):
                 return FpClass.E4
     return FpClass.E3
+
+
+def _holed(drawn: Iterator[Leaves], generator: np.random.Generator) -> Iterator[Leaves]:
+    """What is drawn, each time with some elements that are no numbers, too."""
+    for leaves in drawn:
+        yield leaves
+        yield {leaf: np.where(generator.random(np.shape(one)) < HOLES, np.nan, one) for leaf, one in leaves.items()}
+
+
+def _agree(instance: Instance, leaves: Leaves, chooses: bool) -> bool:
+    """Whether both sides are numbers, or true, at the same places; and alike, where truth chooses between numbers."""
+    fitting = {leaf: value.astype(PRECISION) for leaf, value in conditioned(instance.conditions, leaves).items()}
+    with np.errstate(all="ignore"):
+        values = evaluate_arrays(instance.builder, FloatArrays(), instance.roots, fitting)
+        truths = [instance.builder.type(root).dtype == TRUTH for root in instance.source]
+        pairs = [(u.astype(PRECISION), v.astype(PRECISION)) for u, v in _pairs(instance, values)]
+    for truth, (u, v) in zip(truths, pairs, strict=True):
+        numbers = np.isfinite(u)
+        if np.any(u != v) if truth else np.any(numbers != np.isfinite(v)):
+            return False
+        if chooses and not np.allclose(u[numbers], v[numbers], ALIKE, ALIKE):
+            return False
+    return True
 
 
 def _special(instance: Instance, generator: np.random.Generator) -> Iterator[Leaves]:
@@ -112,6 +136,10 @@ def _computes(builder: Builder, term: Apply) -> bool:
 
 
 def _same_trees(instance: Instance, values: Sequence[Array]) -> bool:
+    return all(u.shape == v.shape and bool((u == v).all()) for u, v in _pairs(instance, values))
+
+
+def _pairs(instance: Instance, values: Sequence[Array]) -> Iterator[tuple[Array, Array]]:
+    """Each output of the source with that of the target."""
     width = len(instance.source)
-    pairs = zip(values[:width], values[width:], strict=True)
-    return all(u.shape == v.shape and bool((u == v).all()) for u, v in pairs)
+    return zip(values[:width], values[width:], strict=True)
