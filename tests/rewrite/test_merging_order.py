@@ -107,3 +107,12 @@ def test_branches_are_joined_without_what_else_is_added(op):
     }
     assert (18,) in sizes
     assert {(12, 6), (6, 12)} & sizes
+
+
+def test_constants_that_branches_share_leave_them_in_order(op):
+    x, shared = tensor(Var, "x", 2, 4), tensor(Const, "a", 4)
+    weights = [tensor(Const, f"w{at}", 4, 4) for at in range(12)]
+    rewriter = Rewriter(op, RuleSet(()), leaves=(x, shared, *weights))
+    scaled = [op.Mul(one, shared) for one in weights]
+    for terms in (scaled, [op.Add(op.MatMul(x, one), shared) for one in weights]):
+        assert sorted(reversed(terms), key=rewriter.place) == terms

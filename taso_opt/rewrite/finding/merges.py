@@ -15,7 +15,13 @@ from taso_opt.rewrite.ruleset.likeness import LikeIndex
 from taso_opt.rewrite.ruleset.views import FoundInViews, Views
 from taso_opt.spec.builder import Builder
 
-Place: TypeAlias = tuple[int, int, int, bytes]
+Own: TypeAlias = tuple[int, ...]
+"""Where the weights of a term stand among all leaves, before those of what it stands on: siblings may share some."""
+
+MOST_OWN = 8
+"""How many of them count."""
+
+Place: TypeAlias = tuple[int, int, Own, bytes]
 """What siblings are sorted by, as `Merges.place` tells."""
 
 
@@ -40,7 +46,7 @@ class Merges:
         self._elements: dict[Term, tuple[Found, ...]] = {}
         self._viewed = FoundInViews(views, lambda term: fitting(seen.candidates(term), term))
         self._merged: dict[tuple[int, tuple[Term, ...]], Replacements | None] = {}
-        self._places = {leaf: (1, at, at) for at, leaf in enumerate(leaves)}
+        self._places = {leaf: (1, at, (at,)) for at, leaf in enumerate(leaves)}
 
     def all(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
         """Every merge in a graph, given its terms, children before parents, and those of them that take time."""
@@ -75,7 +81,7 @@ class Merges:
         return sorted(siblings, key=lambda element: [self.place(term) for term in private_terms(element)])
 
     def place(self, term: Term) -> Place:
-        """How high a term stands, the place of what it descends from, that of its weights, and the term.
+        """How high a term stands, the place of what it descends from, those of its weights, and the term.
 
         The steps of an unrolled recurrence stand the higher the later they are; branches stand as their weights do.
         """
@@ -89,13 +95,14 @@ class Merges:
                 self._places[top] = self._place_above(top)
         return *self._places[term], term.digest
 
-    def _place_above(self, term: Term) -> tuple[int, int, int]:
+    def _place_above(self, term: Term) -> tuple[int, int, Own]:
         """The place of a term whose operands have theirs."""
-        weights = [self._places[child] for child in term.children if self._is_constant(child)]
+        weights = [self._places[child][2] for child in term.children if self._is_constant(child)]
         below = [self._places[child] for child in term.children if not self._is_constant(child)]
         height = 1 + max((height for height, _, _ in below), default=0)
-        origin = max((origin for _, origin, _ in below), default=len(self._places))
-        own = min((own for _, _, own in weights or below), default=len(self._places))
+        inherited = min((own for _, _, own in below), default=() if weights else (len(self._places),))
+        own = (*sorted(frozenset().union(*weights)), *inherited)[:MOST_OWN]
+        origin = max((origin for _, origin, _ in below), default=own[0])
         return height, term.index if isinstance(term, Item) else origin, own
 
     def _elements_of(self, term: Term) -> tuple[Found, ...]:
