@@ -36,7 +36,7 @@ from taso_opt.onnx_io.probes.blocked import (
     put_between_convolutions,
 )
 from taso_opt.onnx_io.probes.copies import chain, repeat
-from taso_opt.onnx_io.probes.own_spelling import OwnSpelling, own_spellings, respelled
+from taso_opt.onnx_io.probes.own_spelling import OwnSpelling, lengthened, own_spellings, respelled
 from taso_opt.onnx_io.probes.showing import showing, what_goes_in
 from taso_opt.onnx_io.probes.standalone import LARGE_BYTES, OLDEST_IR, fill_weights, set_weights_aside, standalone_model
 from taso_opt.onnx_io.reading.model import Model, ModelInput, NodeUse, Origin
@@ -112,6 +112,7 @@ __all__ = [
     "showing",
     "signature",
     "skeleton",
+    "lengthened",
     "own_spellings",
     "respelled",
     "spellable",

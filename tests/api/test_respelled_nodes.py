@@ -118,3 +118,18 @@ def test_both_spellings_of_a_node_are_timed(model, process):
         entries = {entry.unit: entry.seconds for entry in table.entries() if entry.unit.startswith("Einsum(")}
     assert sorted(key.rpartition(" ")[2] for key in entries) == ["file", "rules"]
     assert all(0 < seconds < 1 for seconds in entries.values())
+
+
+def test_rows_of_constants_lose_axes_by_which_the_runtime_knows_no_normalization(tmp_path, process, first_wins):
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2,8,64] x) => (float[2,8,64] y)
+    { s = Mul(x, scale)  y = Tanh(s) }"""
+    proto, path = parser.parse_model(text), tmp_path / "model.onnx"
+    scale = np.random.default_rng(0).standard_normal((1, 1, 64), np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(scale, "scale"))
+    path.write_bytes(proto.SerializeToString())
+    record = optimize_file(path, QUICK, process=process)
+    assert (record.result, record.rules) == ("improved", ())
+    assert record.passes == ("rows of constants without axes of one element in front: 1 Mul",)
+    (row,) = onnx.load(record.output).graph.initializer
+    assert tuple(row.dims) == (64,)
+    assert np.array_equal(numpy_helper.to_array(row), scale[0, 0])

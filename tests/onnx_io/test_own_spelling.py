@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from taso_opt.onnx_io import fill_weights, own_spellings, respelled
+from taso_opt.onnx_io import fill_weights, lengthened, own_spellings, respelled
 from taso_opt.spec import load_specs
 
 GRAPH = """<ir_version: 8, opset_import: ["" : 17]>
@@ -129,3 +129,17 @@ def test_kinds_of_nodes_differ_where_their_results_do(read):
         model = read(PICKED % (rows, scales, ""))
         keys.update(one.key for one in own_spellings(model, load_specs(), load_specs().builder({})).values())
     assert len(keys) == 2
+
+
+def test_rows_of_constants_lose_the_axes_in_front_that_no_operand_needs(read):
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[B,3,5] x, float[5] z) => (float[B,3,5] y, float[1,1,5] t)
+    { u = Mul(x, row)  v = Add(u, column)  y = Sub(v, short)  t = Add(z, row) }"""
+    model = read(text, {"row": (1, 1, 5), "column": (1, 3, 1), "short": (5,)})
+    nodes = lengthened(model)
+    assert [model.proto.graph.node[at].op_type for at in nodes] == ["Mul"]
+    made = respelled(model, nodes)
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in made.graph.initializer}
+    taken = {node.op_type: [shapes[name] for name in node.input if name in shapes] for node in made.graph.node}
+    assert taken == {"Mul": [(5,)], "Add": [(1, 1, 5)], "Sub": [(5,)]}
+    onnx.checker.check_model(made, full_check=True)

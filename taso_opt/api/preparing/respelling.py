@@ -13,12 +13,14 @@ from taso_opt.api.job import Job
 from taso_opt.api.preparing.standing_in import standing_in
 from taso_opt.cost import CostModel, CostTable, Measurer, spelling_keys
 from taso_opt.errors import TasoError
-from taso_opt.onnx_io import own_spellings, respelled
+from taso_opt.onnx_io import lengthened, own_spellings, respelled
 from taso_opt.spec import load_specs
 
 log = logging.getLogger(__name__)
 
 PASS = "nodes spelled as what they are read as, which is faster here: {}"
+
+ROWS = "rows of constants without axes of one element in front: {}"
 
 LEAST_RATIO = 1.05
 """By how much a node must be slower than what it is read as: less may be noise."""
@@ -28,20 +30,23 @@ def with_respelled_nodes(job: Job) -> Job:
     """The job with a model to search in which no node is slower than what the rules take it for.
 
     Operators like Einsum are read as others (see `own_spelling`): costs and rules are about these, and a node that no
-    rewriting touches would stay as it is. What is read is what the node means, but no more is proved of it; so the
-    model must give the original's outputs. The job comes back as it is where nothing gains, or anything fails.
+    rewriting touches would stay as it is. So would rows of constants with more axes than they need, by which a runtime
+    may fail to know a normalization. What is read is what the node means, but no more is proved of it; so the model
+    must give the original's outputs. The job comes back as it is where nothing gains, or anything fails.
     """
     if job.obstacle or not job.goal.is_plain_latency:
         return job
     try:
         slower, saved_s = _slower_nodes(job)
-        model = standing_in(job, respelled(job.model, slower)) if slower else None
+        rows = lengthened(job.model)
+        model = standing_in(job, respelled(job.model, {*slower, *rows})) if slower or rows else None
     except TasoError as error:
         log.info("nodes stay as the file spells them: %s", error)
         return job
     if model is None:
         return job
-    return replace(job, model=model, passes=(*job.passes, _described(job, slower)), saved_s=job.saved_s + saved_s)
+    passes = (text.format(_counted(job, nodes)) for text, nodes in ((PASS, slower), (ROWS, rows)) if nodes)
+    return replace(job, model=model, passes=(*job.passes, *passes), saved_s=job.saved_s + saved_s)
 
 
 def _slower_nodes(job: Job) -> tuple[list[int], float]:
@@ -74,6 +79,6 @@ def _gain_s(theirs_s: float, ours_s: float) -> float:
     return theirs_s - ours_s if LEAST_RATIO * ours_s < theirs_s < math.inf else 0.0
 
 
-def _described(job: Job, nodes: Sequence[int]) -> str:
+def _counted(job: Job, nodes: Sequence[int]) -> str:
     counted = Counter(job.model.proto.graph.node[at].op_type for at in nodes)
-    return PASS.format(", ".join(f"{count} {name}" for name, count in sorted(counted.items())))
+    return ", ".join(f"{count} {name}" for name, count in sorted(counted.items()))

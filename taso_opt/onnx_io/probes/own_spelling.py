@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import cast
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from taso_opt.core.term import Apply, Term, is_constant
+from taso_opt.core.dims import Dim
+from taso_opt.core.term import Apply, Const, Term, is_constant
 from taso_opt.core.types import FLOATS, TensorType
 from taso_opt.errors import SpecError
 from taso_opt.onnx_io.elements import element_code
@@ -24,6 +26,9 @@ from taso_opt.onnx_io.writing.patch import Patch
 from taso_opt.onnx_io.writing.write import spellable
 from taso_opt.spec import SpecLibrary
 from taso_opt.spec.builder import Builder
+
+LONG = 3
+"""The rank from which a row of constants has axes that no file needs."""
 
 MOST_NUMBERS = 5
 """Of floats that decide what a node does: one for each axis, as the scales of a Resize."""
@@ -70,6 +75,34 @@ def respelled(model: Model, nodes: Iterable[int]) -> ModelProto:
     forgotten = set(nodes)
     reduced = replace(model, origin={term: one for term, one in model.origin.items() if one.node not in forgotten})
     return Patch(reduced, model.graph.outputs).model()
+
+
+def lengthened(model: Model) -> list[int]:
+    """The nodes in which a file gives a row of constants more axes in front than any operand needs, as (1, 1, c).
+
+    Rules have it as (c), and so do the patterns by which a runtime knows a normalization.
+    """
+    is_spellable = spellable(model)
+    return [
+        at
+        for at in model.order
+        if any(map(_has_short_row, _results(model, at)))
+        and all(map(is_spellable, (child for result in _results(model, at) for child in result.children)))
+        and all(_is_written(model, result) for result in _results(model, at))
+    ]
+
+
+def _has_short_row(result: Term) -> bool:
+    """Whether an operand is a row of constants that has lost axes in front."""
+    rows = (one for one in result.children if isinstance(one, Apply) and one.operator == "Reshape")
+    return any(
+        isinstance(constant, Const)
+        and constant.type.dtype in FLOATS
+        and constant.type.rank >= LONG
+        and len(cast(tuple[Dim, ...], row.attribute("shape"))) == 1
+        for row in rows
+        for constant in row.args
+    )
 
 
 def _results(model: Model, at: int) -> list[Term]:

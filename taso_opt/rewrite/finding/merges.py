@@ -46,7 +46,7 @@ class Merges:
         self._elements: dict[Term, tuple[Found, ...]] = {}
         self._viewed = FoundInViews(views, lambda term: fitting(seen.candidates(term), term))
         self._merged: dict[tuple[int, tuple[Term, ...]], Replacements | None] = {}
-        self._places = {leaf: (1, at, (at,)) for at, leaf in enumerate(leaves)}
+        self._places: dict[Term, tuple[int, int, Own]] = {leaf: (1, at, (at,)) for at, leaf in enumerate(leaves)}
 
     def all(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
         """Every merge in a graph, given its terms, children before parents, and those of them that take time."""
