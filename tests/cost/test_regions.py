@@ -59,13 +59,14 @@ def test_element_wise_operators_alone_stay_single_units():
 
 def test_an_activation_in_pieces_is_one_unit():
     op = LIBRARY.builder()
-    x, number = Var("x", ROWS), literal(Fraction(3, 2), "float32")
-    swish = op.Mul(x, op.Sigmoid(op.Mul(number, x)))
-    inner = op.Mul(number, op.Add(x, op.Mul(number, op.Pow(x, exponent=(3, 1)))))
-    gelu = op.Mul(op.Mul(x, number), op.Add(op.Tanh(inner), number))
-    for activation, members in ((op.Mul(op.Sigmoid(x), x), 2), (swish, 3), (gelu, 8)):
-        (unit,) = UnitFinder(op).units([activation])
-        assert len(unit.members) == members
+    x, read = Var("x", ROWS), op.Reshape(Const("c", TensorType("float32", (1,))), shape=())
+    for number in (literal(Fraction(3, 2), "float32"), read):
+        swish = op.Mul(x, op.Sigmoid(op.Mul(number, x)))
+        inner = op.Mul(number, op.Add(x, op.Mul(number, op.Pow(x, exponent=(3, 1)))))
+        gelu = op.Mul(op.Mul(x, number), op.Add(op.Tanh(inner), number))
+        for activation, members in ((op.Mul(op.Sigmoid(x), x), 2), (swish, 3), (gelu, 8)):
+            (unit,) = UnitFinder(op).units([activation])
+            assert len(unit.members) == members
 
 
 def test_the_gates_of_a_cell_stay_single_units():

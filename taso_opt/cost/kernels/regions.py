@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
 
-from taso_opt.core.term import Apply, Const, Term
+from taso_opt.core.term import Apply, Term, is_constant
 from taso_opt.spec.builder import Builder
 
 SEEDS = frozenset({"Erf", "Gelu", "LayerNormalization", "ReduceMean"})
@@ -77,7 +77,7 @@ def _completes(operator: str, one: Term, other: Term) -> bool:
     if not isinstance(one, Apply):
         return False
     if operator == "Add":
-        return one.operator == "Tanh" and isinstance(other, Const)
+        return one.operator == "Tanh" and is_constant(other)
     return one.operator == "Sigmoid" and (one.args[0] is other or _is_multiple(one.args[0], other))
 
 
@@ -116,7 +116,7 @@ def _levels(live: Sequence[Term], light: set[Term], below: Depth) -> Mapping[Ter
             continue
         stack.pop()
         if depth is None:
-            heavy = isinstance(top, Apply) and top not in light
+            heavy = isinstance(top, Apply) and top not in light and not is_constant(top)
             depth = heavy + max((levels[child] for child in top.children), default=0)
         levels[top] = depth
     return levels
