@@ -78,3 +78,12 @@ def batch_normalization_of_channels(op, x: "n c h w", scale: "c", shift: "c", me
     factor, summand = (op.Reshape(each, shape=channels) for each in factors)
     normalized = op.BatchNormalization(x, scale, shift, mean, variance, epsilon)
     return normalized, op.Add(op.Mul(x, factor), summand)
+
+
+@definition("x: n c w; scale: c 1; shift: c 1", respelled=False)
+def batch_normalization_of_nothing(op, x: "n c h w", scale: "c 1 1", shift: "c 1 1"):
+    """Where means are 0 and variances 1, it scales and shifts channels: runtimes may have a kernel for that alone."""
+    scale_row, shift_row = (op.Reshape(each, shape=(symbol("c"),)) for each in (scale, shift))
+    mean, variance = (op.Expand(literal(number), shape=(symbol("c"),)) for number in (0, 1))
+    normalized = op.BatchNormalization(x, scale_row, shift_row, mean, variance, literal(0))
+    return normalized, op.Add(op.Mul(x, scale), shift)

@@ -267,7 +267,8 @@ class ModularArrays(FloatArrays):
         if function.idempotent and function.zero_preserving:
             return np.where(bits & 1, x, 0)
         image = (bits % np.uint64(self.prime)).astype(np.int64)
-        return np.where(x == 0, 0, image) if function.zero_preserving else image
+        image = np.where(x == 0, 0, image) if function.zero_preserving else image
+        return np.where(x == 1, 1, image) if function.one_preserving else image
 
     def sum(self, x: Array, axes: Sequence[int]) -> Array:
         """Sum modulo the prime; fewer than 2**32 addends cannot overflow."""

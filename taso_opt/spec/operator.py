@@ -31,6 +31,7 @@ class ScalarFunction:
     name: str
     real: Callable[[Array], Array]
     zero_preserving: bool = False
+    one_preserving: bool = False
     idempotent: bool = False
     monotone: bool = False
     positive_part: bool = False

@@ -101,7 +101,19 @@ def test_batch_normalization_is_a_product_and_a_sum_in_no_other_words(everything
     said = f"Add(Mul(x, {parts[0]}), {parts[1]})"
     types = f"epsilon[], mean[c], scale[c], shift[c], variance[c], x[{image}]"
     assert rule(f"BatchNormalization(x, scale, shift, mean, variance, epsilon) = {said} where {types}") in everything
-    assert sum("BatchNormalization" in format_rule(one) for one in everything) == 4
+    scaled = "Add(Mul(x, scale), shift)"
+    if channels:
+        rows = "Reshape(scale; shape=(c,)), Reshape(shift; shape=(c,)), Expand(0; shape=(c,)), Expand(1; shape=(c,))"
+        types = f"scale[c, {channels}], shift[c, {channels}], x[{image}]"
+        assert rule(f"BatchNormalization(x, {rows}, 0) = {scaled} where {types}") in everything
+    assert sum("BatchNormalization" in format_rule(one) for one in everything) == 6
+
+
+def test_what_one_converter_says_is_what_others_say_where_the_operator_is_missing(everything):
+    factor = f"Mul(Reciprocal(Sqrt(Add({SQUARES}, epsilon))), scale)"
+    converted = f"Add(Mul(x, {factor}), Sub(shift, Mul(ReduceMean(x; axes=(-1,)), {factor})))"
+    usual = f"Add(Mul(Div({CENTRED}, Sqrt(Add({SQUARES}, epsilon))), scale), shift)"
+    assert rule(f"{converted} = {usual} where {AFFINE}") in everything
 
 
 def test_every_definition_is_proved_for_all_sizes(everything, prover):

@@ -117,3 +117,10 @@ def test_constants_that_branches_share_leave_them_in_order(op):
     branches = [op.Add(op.MatMul(x, one), shared) for one in weights]
     assert sorted([*scaled[6:], *scaled[:6]], key=rewriter.place) == scaled
     assert sorted([*branches[6:], *branches[:6]], key=rewriter.place) == branches
+
+
+def test_slices_stand_in_the_order_in_which_they_are_cut(op):
+    x = tensor(Var, "x", 12, 4)
+    slices = [op.Relu(op.Slice(x, axis=-2, sizes=(at, 1, 11 - at))) for at in range(12)]
+    rewriter = Rewriter(op, RuleSet(()), leaves=(x,))
+    assert sorted([*slices[6:], *slices[:6]], key=rewriter.place) == slices

@@ -44,8 +44,9 @@ ARITHMETIC = frozenset({"Mul", "Pow", "Div", "Reciprocal", "Sqrt"})
 def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalars: Sequence[Rule]) -> tuple[Rule, ...]:
     """What the definitions say with the named operators alone, in the order of the text form.
 
-    Of an operator that has several definitions, the nearest wordings of each give equations with all others as well: a
-    model whose version of ONNX lacks the operator has only these, and the runtime knows some of them.
+    Of an operator that has several definitions, the nearest wordings of each give equations with all others as well,
+    and with what one converter says: a model whose version of ONNX lacks the operator has only these, and the runtime
+    knows some of them.
     """
     found = {format_rule(rule): rule for rule in _equations(library, scalars) if rule.operators <= operators}
     return tuple(found[text] for text in sorted(found))
@@ -54,6 +55,7 @@ def discover_definitions(library: SpecLibrary, operators: frozenset[str], scalar
 def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
     builder = library.builder()
     said: dict[tuple[Term, ...], list[list[Term]]] = defaultdict(list)
+    said_once: list[Rule] = []
     rewriter = Rewriter(builder, RuleSet(tuple(rule for rule in scalars if rule.operators <= ARITHMETIC)))
     for axiom in library.definitions.values():
         for instance in axiom.instances(builder):
@@ -62,8 +64,11 @@ def _equations(library: SpecLibrary, scalars: Sequence[Rule]) -> Iterator[Rule]:
             elif axiom.respelled:
                 said[instance.left].append(_wordings(builder, rewriter, instance.right[0]))
             else:
-                for wording in instance.right:
-                    yield from _in_these_words(builder, Rule(instance.left, (wording,)), scalars, inside=False)
+                said_once += (Rule(instance.left, (wording,)) for wording in instance.right)
+    for rule in said_once:
+        yield from _in_these_words(builder, rule, scalars, inside=False)
+        known = (wording for definition in said.get(rule.source, ()) for wording in definition[:NEAREST])
+        yield from (Rule(rule.target, (wording,)) for wording in known)
     for left, definitions in said.items():
         wordings = [wording for definition in definitions for wording in definition]
         for wording in wordings:

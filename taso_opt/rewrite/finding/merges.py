@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from taso_opt.core.term import Item, Term
+from taso_opt.core.term import Apply, Item, Term
 from taso_opt.rewrite.finding.step import Replacements, Step
 from taso_opt.rewrite.patterns.elements import Element, Entry, Found, fitting, joined, private_terms
 from taso_opt.rewrite.patterns.pattern import CompiledRule, joined_axis
@@ -103,7 +103,8 @@ class Merges:
         inherited = min((own for _, _, own in below), default=() if weights else (len(self._places),))
         own = (*sorted(frozenset().union(*weights)), *inherited)[:MOST_OWN]
         origin = max((origin for _, origin, _ in below), default=own[0])
-        return height, term.index if isinstance(term, Item) else origin, own
+        cut = _where_cut(term)
+        return height, origin if cut is None else cut, own
 
     def _elements_of(self, term: Term) -> tuple[Found, ...]:
         known = self._elements.get(term)
@@ -170,6 +171,14 @@ class Dependencies:
             else:
                 groups.append(([element], self._bits[element.term]))
         return (group for group, _ in groups if len(group) > 1)
+
+
+def _where_cut(term: Term) -> int | None:
+    """Where a part of a tensor begins, by the parts or elements before it; None of what is no part."""
+    if isinstance(term, Item):
+        return term.index
+    sizes = term.attribute("sizes") if isinstance(term, Apply) and term.operator == "Slice" else None
+    return sizes[0] if isinstance(sizes, tuple) and isinstance(sizes[0], int) else None
 
 
 def _part_taken(rule: CompiledRule, element: Element) -> Element | None:

@@ -106,7 +106,8 @@ def _summands(whole: Apply) -> list[Term]:
 def fold(part: Term, rewriter: Rewriter) -> Step | None:
     """The step that folds a weight of a part's operand into the part's own weight, so that the operand is skipped.
 
-    Or the one by which what is computed of repeated rows is computed of these before.
+    Or the one by which what is computed of repeated rows is computed of these before. An operator that has a definition
+    is no such part: it says in one word what is folded as soon as it is laid bare.
     """
     if rewriter.is_constant(part) or is_repeated(part):
         return None
@@ -114,7 +115,8 @@ def fold(part: Term, rewriter: Rewriter) -> Step | None:
     skipped = {below for operand in live for below in operand.children}
     for step in rewriter.rewrites(part):
         new = step.image
-        if is_repeated(new) or (rewriter.folded(step) and not skipped.isdisjoint(new.children)):
+        is_shorter = rewriter.folded(step) and not skipped.isdisjoint(new.children)
+        if is_repeated(new) or (is_shorter and not rewriter.is_defined(new)):
             return step
     return None
 

@@ -15,7 +15,7 @@ from taso_opt.spec.shared.piecewise import negated, positive
 ERF = ScalarFunction("erf", np.vectorize(math.erf, otypes=[float]), zero_preserving=True, monotone=True)
 EXP = ScalarFunction("exp", np.exp, monotone=True)
 LOG = ScalarFunction("log", np.log, monotone=True)
-SQRT = ScalarFunction("sqrt", np.sqrt, zero_preserving=True, monotone=True)
+SQRT = ScalarFunction("sqrt", np.sqrt, zero_preserving=True, one_preserving=True, monotone=True)
 
 
 def logistic(xp: ArrayModule, x: Array) -> Array:

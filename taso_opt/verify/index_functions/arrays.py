@@ -154,6 +154,9 @@ class IndexArrays:
             if function.zero_preserving and argument == ZERO:
                 self.used[f"{function.name}(0) = 0"] = None
                 return ZERO
+            if function.one_preserving and argument == ONE:
+                self.used[f"{function.name}(1) = 1"] = None
+                return ONE
             factor = only_factor(argument)
             if function.idempotent and isinstance(factor, Image) and factor.function == function.name:
                 self.used[f"{function.name}({function.name}(a)) = {function.name}(a)"] = None
