@@ -22,6 +22,11 @@ def candidates(library):
     return discover_pairs(library, 0, frozenset(library.operators))
 
 
+def is_scaled(rule):
+    """Whether differences are scaled and not added up."""
+    return {term.operator for term in rule.applications} <= {"Sub", "Mul", "Div"}
+
+
 def test_differences_in_either_order_are_found_in_four_spellings(candidates, covers):
     assert covers(candidates, f"{DISTANCES} = Relu(Sub({SUM}, {PRODUCT})) {TYPES}")
     names = [{term.operator for term in postorder(rule.source) if isinstance(term, Apply)} for rule in candidates]
@@ -31,9 +36,21 @@ def test_differences_in_either_order_are_found_in_four_spellings(candidates, cov
 
 def test_distances_are_those_to_fixed_vectors_alone(library, candidates):
     """Each row of a tensor has a distance of nothing to itself, of which rounding would leave anything."""
-    distances = [rule for rule in candidates if any(term.operator == "Sub" for term in rule.applications)]
+    subtracting = [rule for rule in candidates if any(term.operator == "Sub" for term in rule.applications)]
+    distances = [rule for rule in subtracting if not is_scaled(rule)]
+    assert len(distances) == 8 and len(subtracting) == 16
     assert all("SquaredNorms" in {term.operator for term in rule.applications} for rule in distances)
     assert library.operators["SquaredNorms"].weights_only
+
+
+@pytest.mark.parametrize("scale", ["s[]", "s[k]"])
+@pytest.mark.parametrize(
+    "law",
+    ["Div(Sub({0}, {1}), s) = Sub(Div({0}, s), Div({1}, s))", "Mul(Sub({0}, {1}), s) = Sub(Mul({0}, s), Mul({1}, s))"],
+)
+def test_differences_that_are_scaled_are_those_of_scaled_rows(candidates, covers, law, scale):
+    for pair in ("xy", "yx"):
+        assert covers(candidates, f"{law.format(*pair)} {TYPES}, {scale}")
 
 
 @pytest.mark.parametrize(
@@ -73,5 +90,5 @@ def test_other_sums_are_refuted_and_not_proved(library, target):
 
 
 def test_only_the_named_operators_are_tried(library):
-    assert discover_pairs(library, 0, frozenset({"MatMul", "Mul", "ReduceSum", "Sub"})) == ()
+    assert discover_pairs(library, 0, frozenset({"MatMul", "Mul", "ReduceSum"})) == ()
     assert len(discover_pairs(library, 0, frozenset({"MatMul", "Mul", "ReduceSum", "Reshape", "Transpose"}))) == 5

@@ -264,6 +264,17 @@ def test_axes_of_one_element_that_a_constant_begins_with_are_left_away_where_it_
     assert model.number(b.args[0]) == model.number(Const("n", float32(1, 1, 1, 1)))
 
 
+def test_axes_of_one_element_that_a_node_gives_a_constant_are_left_away_too(read):
+    text = """g (float[2,1,5] x) => (float[2,3,5] y, float[2,3,5] z)
+    { c = Unsqueeze(w, a)  y = Sub(x, c)  v = Reshape(w, b)  z = Add(x, v) }"""
+    proto = parser.parse_model(HEAD + text)
+    for name, values in (("a", [0]), ("b", [1, 3, 5])):
+        proto.graph.initializer.append(numpy_helper.from_array(np.array(values), name))
+    proto.graph.initializer.append(numpy_helper.from_array(np.ones((3, 5), np.float32), "w"))
+    weight = Const("w", float32(3, 5))
+    assert [weight in term.args for term in read(proto).graph.outputs] == [True, True]
+
+
 def test_what_a_node_passes_on_may_be_a_result_that_no_specification_covers(read):
     text = HEAD + "g (float[2,3] x, float[2,3] z) => (float[2,3] y) { a = BitShiftLike(x, z)  y = Slice(a, s, e) }"
     proto = parser.parse_model(text.replace("BitShiftLike", "Mod <fmod = 1>"))

@@ -11,6 +11,7 @@ rows of one tensor each has a distance of nothing to itself, of which rounding w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations, product
 
 from taso_opt.core.literal import literal
 from taso_opt.core.rule import Rule
@@ -42,12 +43,24 @@ def _of_rows(builder: Builder) -> Iterator[Rule]:
     fixed, several = (Var("y", parse_scheme(scheme)) for scheme in OTHERS)
     for y in (fixed, several):
         yield Rule((_added(builder, _times(builder, x, y), -1),), (_inner(builder, x, y),))
+    yield from _scaled_differences(builder, x, fixed)
     squared = _distances(builder, x, fixed)
     for difference in (builder.apply("Sub", pair, {}) for pair in ((x, fixed), (fixed, x))):
         for squares in (_power(builder, difference), _times(builder, difference, difference)):
             yield Rule((_added(builder, squares, -1),), (squared,))
         for name, target in (("ReduceSumSquare", squared), ("ReduceL2", builder.apply("Sqrt", (squared,), {}))):
             yield Rule((builder.apply(name, (difference,), {"axes": (-1,)}),), (target,))
+
+
+def _scaled_differences(builder: Builder, x: Var, y: Var) -> Iterator[Rule]:
+    """Differences over, or times, a deviation or one of each feature: of rows that have it already."""
+    for name, scheme in product(("Div", "Mul"), ("", "k")):
+        s = Var("s", parse_scheme(scheme))
+        scaled = (builder.apply(name, (one, s), {}) for one in (x, y))
+        sides = zip(permutations((x, y)), permutations(scaled), strict=True)
+        for difference, result in sides:
+            source = builder.apply(name, (builder.apply("Sub", difference, {}), s), {})
+            yield Rule((source,), (builder.apply("Sub", result, {}),))
 
 
 def _of_columns(builder: Builder) -> Iterator[Rule]:

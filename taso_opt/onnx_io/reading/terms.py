@@ -246,11 +246,14 @@ class _Reader:
 
     def _shortened(self, term: Term) -> Term:
         """A constant without the axes of one element that it begins with, any other term as it is."""
-        if not isinstance(term, Const):
+        constant = term.args[0] if isinstance(term, Apply) and term.operator == "Reshape" else term
+        if not isinstance(constant, Const):
             return term
-        shape = term.type.shape
+        shape = self._builder.type(term).shape
         kept = tuple(dropwhile(lambda size: size == 1, shape))
-        return term if kept == shape else self._builder.apply("Reshape", (term,), {"shape": kept})
+        if kept == constant.type.shape:
+            return constant
+        return term if kept == shape else self._builder.apply("Reshape", (constant,), {"shape": kept})
 
     def _inferred(self, node: NodeProto) -> tuple[TensorType | None, ...]:
         types = (self._substituted(self._typed(name)) for name in node.output)
