@@ -124,3 +124,12 @@ def test_slices_stand_in_the_order_in_which_they_are_cut(op):
     slices = [op.Relu(op.Slice(x, axis=-2, sizes=(at, 1, 11 - at))) for at in range(12)]
     rewriter = Rewriter(op, RuleSet(()), leaves=(x,))
     assert sorted([*slices[6:], *slices[:6]], key=rewriter.place) == slices
+
+
+def test_what_is_computed_ahead_of_time_from_the_same_constants_stands_by_its_depth(op):
+    number = tensor(Const, "a", 4, 4)
+    powers = [number]
+    for _ in range(11):
+        powers.append(op.MatMul(powers[-1], number))
+    rewriter = Rewriter(op, RuleSet(()), leaves=(number,))
+    assert sorted([*powers[6:], *powers[:6]], key=rewriter.place) == powers

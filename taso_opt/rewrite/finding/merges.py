@@ -21,8 +21,9 @@ Own: TypeAlias = tuple[int, ...]
 MOST_OWN = 8
 """How many of them count."""
 
-Place: TypeAlias = tuple[int, int, Own, bytes]
-"""What siblings are sorted by, as `Merges.place` tells."""
+Standing: TypeAlias = tuple[int, int, Own, int]
+Place: TypeAlias = tuple[int, int, Own, int, bytes]
+"""What siblings are sorted by, as `Merges.place` tells: the standing of a term, and the term."""
 
 
 class Merges:
@@ -46,7 +47,7 @@ class Merges:
         self._elements: dict[Term, tuple[Found, ...]] = {}
         self._viewed = FoundInViews(views, lambda term: fitting(seen.candidates(term), term))
         self._merged: dict[tuple[int, tuple[Term, ...]], Replacements | None] = {}
-        self._places: dict[Term, tuple[int, int, Own]] = {leaf: (1, at, (at,)) for at, leaf in enumerate(leaves)}
+        self._places: dict[Term, Standing] = {leaf: (1, at, (at,), 1) for at, leaf in enumerate(leaves)}
 
     def all(self, terms: Sequence[Term], live: Sequence[Term]) -> Iterator[Step]:
         """Every merge in a graph, given its terms, children before parents, and those of them that take time."""
@@ -81,9 +82,10 @@ class Merges:
         return sorted(siblings, key=lambda element: [self.place(term) for term in private_terms(element)])
 
     def place(self, term: Term) -> Place:
-        """How high a term stands, the place of what it descends from, those of its weights, and the term.
+        """How high a term stands, the place of what it descends from, those of its weights, its depth, and the term.
 
-        The steps of an unrolled recurrence stand the higher the later they are; branches stand as their weights do.
+        The steps of an unrolled recurrence stand the higher the later they are, and what is computed of them ahead of
+        time is the deeper; branches stand as their weights do.
         """
         stack = [] if term in self._places else [term]
         while stack:
@@ -95,16 +97,17 @@ class Merges:
                 self._places[top] = self._place_above(top)
         return *self._places[term], term.digest
 
-    def _place_above(self, term: Term) -> tuple[int, int, Own]:
+    def _place_above(self, term: Term) -> Standing:
         """The place of a term whose operands have theirs."""
         weights = [self._places[child][2] for child in term.children if self._is_constant(child)]
         below = [self._places[child] for child in term.children if not self._is_constant(child)]
-        height = 1 + max((height for height, _, _ in below), default=0)
-        inherited = min((own for _, _, own in below), default=() if weights else (len(self._places),))
+        height = 1 + max((height for height, *_ in below), default=0)
+        inherited = min((own for _, _, own, _ in below), default=() if weights else (len(self._places),))
         own = (*sorted(frozenset().union(*weights)), *inherited)[:MOST_OWN]
-        origin = max((origin for _, origin, _ in below), default=own[0])
+        origin = max((origin for _, origin, _, _ in below), default=own[0])
         cut = _where_cut(term)
-        return height, origin if cut is None else cut, own
+        depth = 1 + max((self._places[child][-1] for child in term.children), default=0)
+        return height, origin if cut is None else cut, own, depth
 
     def _elements_of(self, term: Term) -> tuple[Found, ...]:
         known = self._elements.get(term)
