@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from taso_opt.core.rule import FpClass, Rule
@@ -85,11 +85,9 @@ def _proved(
 ) -> Verdict:
     """The verdict on an equation, `evaluated` at so many instances or refuted by one."""
     if is_scalar(builder, rule):
-        fp_class = scalar_class(builder, rule)
-        return _judged(rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE, fp_class)
+        return _judged(builder, rule, prove_scalars(builder, rule), evaluated, SCALAR_ENGINE, scalar_class)
     if is_definitional(builder, rule):
-        fp_class = definition_class(builder, rule)
-        return _judged(rule, prove_definition(builder, rule), evaluated, DEFINITION_ENGINE, fp_class)
+        return _judged(builder, rule, prove_definition(builder, rule), evaluated, DEFINITION_ENGINE, definition_class)
     found = _proof(builder, prover, rule, axioms, proved)
     if isinstance(evaluated, Counterexample):
         if isinstance(found, _Proof):
@@ -132,7 +130,14 @@ def _refuted(builder: Builder, rule: Rule, found: Counterexample) -> Verdict:
     return Unknown(f"it holds for the numbers tried, but not with functions such as Relu left open: {found}")
 
 
-def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, engine: str, fp_class: FpClass) -> Verdict:
+def _judged(
+    builder: Builder,
+    rule: Rule,
+    reason: str | None,
+    evaluated: Counterexample | int,
+    engine: str,
+    class_of: Callable[[Builder, Rule], FpClass],
+) -> Verdict:
     """The verdict on an equation that is proved from the meanings of its operators, not from axioms, if at all."""
     if isinstance(evaluated, Counterexample):
         if reason is None:
@@ -140,7 +145,7 @@ def _judged(rule: Rule, reason: str | None, evaluated: Counterexample | int, eng
         return Refuted(evaluated)
     if reason is not None or evaluated == 0:
         return Unknown(reason or "no small sizes were found at which the operands fit")
-    return Proved(True, engine, evaluated, fp_class)
+    return Proved(True, engine, evaluated, class_of(builder, rule))
 
 
 def holds(library: SpecLibrary, prover: Prover, rule: Rule) -> bool:

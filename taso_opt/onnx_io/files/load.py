@@ -133,7 +133,8 @@ def _excuse_other_versions(bare: ModelProto) -> None:
     known = [
         node for node in nested_nodes(bare.graph.node) if node.domain in STANDARD and node.op_type in _ever_known()
     ]
-    others = [node for node in known if version and not _is_known(node.op_type, version)]
+    is_version = 0 < version <= defs.onnx_opset_version()
+    others = [node for node in known if is_version and not _is_known(node.op_type, version)]
     for node in others:
         node.domain = OTHER_VERSIONS
     if others:

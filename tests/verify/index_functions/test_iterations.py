@@ -68,12 +68,12 @@ def test_what_does_not_go_on_where_the_first_sequence_ended_is_not_proved(second
 
 def test_gates_in_another_order_are_not_proved():
     builder = LIBRARY.builder()
-    (instance,) = LIBRARY.definitions["lstm_step_of_gates_with_biases_behind"].instances(builder)
-    for left, right in ((0, 1), (1, 0)):
-        assert prove_for_all_sizes(builder, (instance.left[left],), (instance.right[right],)).reason
+    for instance in LIBRARY.definitions["lstm_step_of_gates_with_biases_behind"].instances(builder):
+        for left, right in ((0, 1), (1, 0)):
+            assert prove_for_all_sizes(builder, (instance.left[left],), (instance.right[right],)).reason
     named = [f"lstm_step_of_gates_{order}_with_biases_behind" for order in ("igfo", "iofg")]
-    (one,), (other,) = (LIBRARY.definitions[name].instances(builder) for name in named)
-    assert prove_for_all_sizes(builder, one.left[:1], other.right[:1]).reason
+    for one, other in zip(*(LIBRARY.definitions[name].instances(builder) for name in named), strict=True):
+        assert prove_for_all_sizes(builder, one.left[:1], other.right[:1]).reason
 
 
 def total(xp, row, state, operands):
