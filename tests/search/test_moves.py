@@ -3,6 +3,8 @@
 from collections import Counter
 from functools import reduce
 
+import pytest
+
 from taso_opt.core.rule import RuleSet
 from taso_opt.core.term import Const, Var
 from taso_opt.rewrite.steps import Rewriter
@@ -109,6 +111,10 @@ MERGE_KERNELS = (
     f"Add(Conv(x, y; {ONE}), Conv(x, z; {ONE})) = Conv(x, Add(y, z); {ONE}) "
     "where x[n, c, h, w], y[m, c, i, j], z[m, c, i, j]"
 )
+NORMALIZED_AGAIN = (
+    "Add(Mul(x, s), b) = BatchNormalization(x, Reshape(s; shape=(c,)), Reshape(b; shape=(c,)), Expand(0; shape=(c,)), "
+    "Expand(1; shape=(c,)), 0) where x[n, c, h, w], s[c, 1, 1], b[c, 1, 1]"
+)
 
 
 def test_a_scale_that_a_step_lays_bare_folds_into_the_weight_below(op):
@@ -123,7 +129,9 @@ def test_a_scale_that_a_step_lays_bare_folds_into_the_weight_below(op):
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
 
 
-def test_a_normalization_behind_a_convolution_is_folded_where_that_costs_nothing(op):
+@pytest.mark.parametrize("others", [(), (NORMALIZED_AGAIN,)])
+def test_a_normalization_behind_a_convolution_is_folded_where_that_costs_nothing(op, others):
+    """Also where a rule says in one word what is laid bare."""
     factor, shift = "Div(s, Sqrt(Add(v, e)))", "Reshape({}; shape=(c, 1, 1))"
     defined = (
         f"BatchNormalization(x, s, b, m, v, e) = Add(Mul(x, {shift.format(factor)}), "
@@ -141,7 +149,7 @@ def test_a_normalization_behind_a_convolution_is_folded_where_that_costs_nothing
     convolution = op.Conv(image, filters, strides=(1, 1), pads=(1,) * 4, dilations=(1, 1), group=1)
     statistics = (*(tensor(Const, name, 4) for name in "sbmv"), tensor(Const, "e"))
     outputs = (op.Relu(op.BatchNormalization(convolution, *statistics)),)
-    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (defined, scaled, shifted))))
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (*others, defined, scaled, shifted))))
     here = Neighbourhood(outputs, is_constant=rewriter.is_constant)
     free = free_moves(here, rewriter, traces, lambda change: True)
     (folded,) = {new for move in free for _, new in move.replacements}
