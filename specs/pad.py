@@ -1,6 +1,7 @@
 """Zeros around the last axes: `pads` lists how many come before each of them, then how many behind.
 
-ONNX also pads with other numbers, with what lies at the edge, and by less than nothing; such nodes stay opaque.
+What ONNX pads along one axis with what lies at its ends is read as these, repeated, joined with all. It also pads with
+other numbers, and by less than nothing; such nodes stay opaque.
 """
 
 import numpy as np
@@ -39,16 +40,34 @@ def evaluate(xp, x, pads):
 
 
 def read(op, node):
-    kind = node.types[0]
-    if kind is None or kind.dtype not in FLOATS or node.attribute("mode", "constant") != "constant":
+    kind, mode = node.types[0], node.attribute("mode", "constant")
+    pads = None if kind is None or kind.dtype not in FLOATS else _pads(node, kind.rank)
+    if pads is None or any(begin < 0 or end < 0 for begin, end in pads) or mode not in ("constant", "edge"):
         return None
-    pads = _pads(node, kind.rank)
-    if pads is None or any(begin < 0 or end < 0 for begin, end in pads):
-        return None
+    if mode == "edge":
+        return _with_ends(op, node.inputs[0], kind, pads)
     first = next((at for at, pair in enumerate(pads) if pair != (0, 0)), kind.rank)
     # Always the last two axes at least, so that one rule fits every padding of an image.
     pads = pads[min(first, max(kind.rank - SPATIAL, 0)) :]
     return op.Pad(node.inputs[0], pads=(*(begin for begin, _ in pads), *(end for _, end in pads)))
+
+
+def _with_ends(op, x, kind, pads):
+    """The ends of an axis, repeated, around all of it; None where several are padded or its size is not known."""
+    padded_axes = [at for at, pair in enumerate(pads) if pair != (0, 0)]
+    if len(padded_axes) != 1:
+        return None
+    (at,) = padded_axes
+    axis, size = at - kind.rank, kind.shape[at]
+    if not isinstance(size, int) or size < 2:
+        return None
+    first, last = (op.Slice(x, axis=axis, sizes=sizes) for sizes in ((0, 1, size - 1), (size - 1, 1, 0)))
+    before, behind = (
+        op.Expand(end, shape=(*kind.shape[:at], count, *kind.shape[at + 1 :])) if count > 1 else end
+        for end, count in zip((first, last), pads[at], strict=True)
+    )
+    parts = [part for part, count in zip((before, x, behind), (pads[at][0], 1, pads[at][1]), strict=True) if count]
+    return op.Concat(*parts, axis=axis)
 
 
 def _pads(node, rank):

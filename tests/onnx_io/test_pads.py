@@ -1,8 +1,11 @@
-"""Padding with zeros is read whatever the opset says it with; any other padding stays the node it is."""
+"""Padding with zeros is read whatever the opset says it with, and ends as parts; other padding stays the node it is."""
 
+import numpy as np
 import pytest
 
 from taso_opt.onnx_io import write_model
+from taso_opt.semantics.arrays import FloatArrays
+from taso_opt.semantics.evaluate import evaluate_arrays
 
 HEAD = '<ir_version: 8, opset_import: ["" : {}]>g (float[2,3,4,5] x{}) => (float[{}] y) {{ {} }}'
 PADS = "p = Constant <value_ints = [{}]> () "
@@ -33,6 +36,26 @@ def test_zeros_around_the_last_axes_are_read_and_written_back_as_they_were(read,
 
 
 @pytest.mark.parametrize(
+    ("size", "pads", "parts"),
+    [
+        ("2,3,4,9", "0, 0, 0, 3, 0, 0, 0, 1", ["Expand", "Var", "Slice"]),
+        ("2,3,6,5", "0, 0, 0, 0, 0, 0, 2, 0", ["Var", "Expand"]),
+        ("4,3,4,5", "2, 0, 0, 0, 0, 0, 0, 0", ["Expand", "Var"]),
+    ],
+)
+def test_ends_of_one_axis_are_read_as_joined_and_written_back_as_they_were(op, read, size, pads, parts):
+    body = f'{PADS.format(pads)} y = Pad <mode = "edge"> (x, p)'
+    model = read(HEAD.format(13, "", size, body))
+    (output,) = model.graph.outputs
+    assert [getattr(part, "operator", type(part).__name__) for part in output.args] == parts
+    assert write_model(model, model.graph).SerializeToString() == model.path.read_bytes()
+    (x,), image = model.graph.inputs, np.random.default_rng(0).standard_normal((2, 3, 4, 5))
+    around = np.array([int(pad) for pad in pads.split(", ")]).reshape(2, 4).T
+    (values,) = evaluate_arrays(op, FloatArrays(), [output], {x: image})
+    np.testing.assert_array_equal(values, np.pad(image, around, mode="edge"))
+
+
+@pytest.mark.parametrize(
     ("opset", "more", "size", "body"),
     [
         (9, "", "2,3,8,11", f"y = Pad <mode = \"edge\", pads = [{ALL}]> (x)"),
@@ -42,6 +65,7 @@ def test_zeros_around_the_last_axes_are_read_and_written_back_as_they_were(read,
         (13, ", float v", "2,3,8,11", f"{PADS.format(ALL)} y = Pad (x, p, v)"),
         (13, "", "2,3,8,11", f"{PADS.format(ALL)} v = Constant <value_float = 2.0> () y = Pad (x, p, v)"),
         (13, "", "2,3,8,11", f"{PADS.format(ALL)} y = Pad <mode = \"reflect\"> (x, p)"),
+        (13, "", "2,3,A,5", f"{PADS.format('0, 0, 1, 0, 0, 0, 0, 0')} y = Pad <mode = \"edge\"> (x, p)"),
     ],
 )  # fmt: skip
 def test_other_padding_stays_opaque(read, opset, more, size, body):

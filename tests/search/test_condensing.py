@@ -17,7 +17,7 @@ from taso_opt.spec.rule_file import read_rules
 from terms import assert_same_values, tensor
 
 SUMS = {"Add", "Concat", "IdentityMatrix", "MatMul", "Mul", "Slice", "Sub", "Transpose"}
-LINEAR = SUMS | {"AveragePool", "AveragingMatrix", "Expand", "Reshape"}
+LINEAR = SUMS | {"AveragePool", "AveragingMatrix", "Expand", "Reshape", "Squeeze", "Unsqueeze"}
 TIME, SERIES = 12, 5
 SWAP = (-1, -2)
 
@@ -73,14 +73,30 @@ def by_last_values(op, x):
     return op.Add(turned(op, product), last)
 
 
-def by_trend(op, x, width=5):
+def by_trend(op, x, average=None, width=5):
     """A moving average, its ends repeated, and what remains, with a product of each."""
     first, last = op.Slice(x, axis=-2, sizes=(0, 1, TIME - 1)), last_of(op, x)
     before, behind = (op.Expand(end, shape=(4, width // 2, SERIES)) for end in (first, last))
     lines = turned(op, op.Concat(before, x, behind, axis=-2))
-    trend = op.AveragePool(lines, kernel=(width,), strides=(1,), pads=(0, 0), count_include_pad=0)
+    trend = (average or over_lines)(op, lines, width)
     rest = turned(op, op.Sub(x, turned(op, trend)))
     return op.Add(op.MatMul(trend, weights("w")), op.MatMul(rest, weights("v")))
+
+
+def over_lines(op, lines, width):
+    return op.AveragePool(lines, kernel=(width,), strides=(1,), pads=(0, 0), count_include_pad=0)
+
+
+def over_images(op, lines, width):
+    """The same of lines as images of one row."""
+    *leading, columns = op.type(lines).shape
+    images = op.Reshape(lines, shape=(*leading, 1, columns))
+    found = op.AveragePool(images, kernel=(1, width), strides=(1, 1), pads=(0,) * 4, count_include_pad=0)
+    return op.Reshape(found, shape=(*leading, columns - width + 1))
+
+
+def by_trend_of_images(op, x):
+    return by_trend(op, x, over_images)
 
 
 def by_differences(op, x):
@@ -121,6 +137,7 @@ def by_states(op, x):
     [
         (by_last_values, ["Add", "MatMul", "Transpose", "Transpose"]),
         (by_trend, ["MatMul", "Transpose"]),
+        (by_trend_of_images, ["MatMul", "Transpose"]),
         (by_differences, ["MatMul", "Transpose", "Transpose"]),
         (by_multiples, ["MatMul", "Transpose"]),
         (by_states, ["MatMul", "Reshape"]),

@@ -20,6 +20,7 @@ from taso_opt.generate.schemes.pixels import discover_pixels
 from taso_opt.generate.schemes.pooled import discover_pooled
 from taso_opt.generate.schemes.repeats import discover_repeats
 from taso_opt.generate.schemes.separable import discover_separable
+from taso_opt.generate.schemes.shuffled import discover_shuffled
 from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.generate.schemes.stacked import discover_stacked
 from taso_opt.generate.schemes.tiles import discover_tiles
@@ -44,6 +45,7 @@ SCHEMES: tuple[Scheme, ...] = (
     discover_separable,
     discover_features,
     discover_blocks,
+    discover_shuffled,
     discover_pixels,
     discover_stacked,
     discover_volumes,

@@ -132,12 +132,26 @@ def _axis_of(term: Apply, axis: int, rewriter: Rewriter) -> int | None:
         return axis if weights == [1 if axis == COLUMNS else 0] else None
     if term.operator in ALONG_THEIR_OWN:
         return axis if term.attribute("axis") == axis and not weights else None
-    if term.operator == "AveragePool":
-        return axis if axis == COLUMNS and rewriter.builder.type(term).rank == RANK_OF_LINES else None
+    if term.operator in ("AveragePool", "Reshape"):
+        return axis if axis == COLUMNS and _are_of_lines(*_shapes(term, rewriter)) else None
     if term.operator == "Expand":
-        return axis if _differs_at(axis, *(rewriter.builder.type(one).shape for one in (term, *term.args))) else None
+        return axis if _differs_at(axis, *_shapes(term, rewriter)) else None
     is_linear = {"Mul": len(weights) == 1, "Div": weights == [1]}.get(term.operator, term.operator in ALONG_ANY)
     return axis if is_linear else None
+
+
+def _shapes(term: Apply, rewriter: Rewriter) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    """Those of a term with one operand and of this."""
+    (operand,) = term.args
+    return rewriter.builder.type(term).shape, rewriter.builder.type(operand).shape
+
+
+def _are_of_lines(*shapes: tuple[Dim, ...]) -> bool:
+    """Whether tensors hold the same number of lines, as such or as images of one row."""
+    kinds = {
+        (*shape[: RANK_OF_LINES - 1], *(dim for dim in shape[RANK_OF_LINES - 1 : -1] if dim != 1)) for shape in shapes
+    }
+    return len(kinds) == 1 and all(len(kind) == RANK_OF_LINES - 1 for kind in kinds)
 
 
 def _differs_at(axis: int, shape: tuple[Dim, ...], other: tuple[Dim, ...]) -> bool:
@@ -277,7 +291,7 @@ class _Condensed:
 
     def _with_said_operand(self, term: Term, most: int) -> Term:
         """A transpose of a product, or constants with one; other terms are no way to one."""
-        operand = self._operand(term, ("Transpose", "Add", "MatMul", "Mul"))
+        operand = self._operand(term, ("Squeeze", "Unsqueeze", "Transpose", "Add", "MatMul", "Mul"))
         if operand is None:
             raise NoRuleError
         return term if self._is_said(term) else self._rewriter.with_child(term, operand, self._reduced(operand, most))
@@ -289,8 +303,8 @@ class _Condensed:
         return data[0] if is_one else None
 
     def _is_said(self, term: Term) -> bool:
-        """Whether a term is a product of the data with constants, with others added, and transposed at most."""
-        for operator in ("Transpose", "Add"):
+        """Whether a term is a product of the data with constants, with others added, transposed, as images at most."""
+        for operator in ("Unsqueeze", "Transpose", "Add"):
             term = self._operand(term, [operator]) or term
         return self._is_product(term)
 

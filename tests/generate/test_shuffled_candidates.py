@@ -1,0 +1,64 @@
+"""Shuffled channels pass convolutions into weights, and blocks of pixels have their channels in either order."""
+
+import pytest
+
+from taso_opt.generate.schemes.shuffled import discover_shuffled
+from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
+from taso_opt.verify.examine import examine
+from taso_opt.verify.verdict import Proved, Refuted
+
+WINDOWS = "dilations=(d, e), group={group}, pads=(p, q, r, s), strides=(t, u)"
+CLOSE = "dilations=(1, 1), group=1, pads=(p, q, r, s), strides=(1, 1)"
+INPUTS = "x[n, g*m, h, w], y[o, g*m, i, j]"
+OUTPUTS = "x[n, o, h+i-1*p-1*r-1, w+j-1*q-1*s-1], y[c*k*k, o, i, j]"
+
+
+def shuffled(term, shape, at, sizes):
+    """A Reshape, a Transpose of two axes that the sizes say, and a Reshape, of a shape of which one axis is cut."""
+    behind = len(shape) - at - 1
+    apart = ", ".join([*shape[:at], *sizes, *shape[at + 1 :]])
+    turned = ", ".join(map(str, (-behind - 1, -behind - 2, *range(-behind, 0))))
+    return f"Reshape(Transpose(Reshape({term}; shape=({apart})); perm=({turned})); shape=({', '.join(shape)}))"
+
+
+def in_another_order(group, sizes):
+    image = shuffled("x", ("n", "g*m", "h", "w"), 1, ("g", "m"))
+    kernel = shuffled("y", ("o", "g*m", "i", "j"), 1, sizes)
+    windows = WINDOWS.format(group=group)
+    return f"Conv({image}, y; {windows}) = Conv(x, {kernel}; {windows}) where {INPUTS}"
+
+
+def with_blocks(sizes):
+    apart = f"Reshape(Conv(x, y; {CLOSE}); shape=(n, c, k, k, h, w))"
+    kernel = shuffled("y", ("c*k*k", "o", "i", "j"), 0, sizes)
+    moved = f"Reshape(Transpose({apart}; perm=(-2, -4, -1, -3)); shape=(n, c, h*k, k*w))"
+    return f"{moved} = DepthToSpace(Conv(x, {kernel}; {CLOSE}); block=k) where {OUTPUTS}"
+
+
+@pytest.fixture(scope="module")
+def candidates(library):
+    return discover_shuffled(library, 0, frozenset(library.operators))
+
+
+def test_shuffles_before_and_behind_convolutions_and_blocks_are_found_with_and_without_bias(candidates, covers):
+    assert covers(candidates, in_another_order(1, ("m", "g")))
+    assert covers(candidates, with_blocks(("c", "k*k")))
+    assert len(candidates) == 3 * 2
+
+
+def test_all_are_proved(library, candidates):
+    prover = Prover(library)
+    for rule in candidates:
+        assert isinstance(examine(library, prover, rule), Proved)
+
+
+@pytest.mark.parametrize("text", [in_another_order(1, ("g", "m")), with_blocks(("k*k", "c"))])
+def test_weights_in_the_order_of_the_data_are_refuted(library, text):
+    rule = parse_rule(text, library.builder())
+    assert isinstance(examine(library, Prover(library), rule), Refuted)
+
+
+def test_only_the_named_operators_are_tried(library):
+    assert len(discover_shuffled(library, 0, frozenset({"Conv", "Reshape", "Transpose"}))) == 2 * 2
+    assert discover_shuffled(library, 0, frozenset({"Conv", "Reshape"})) == ()
