@@ -64,7 +64,8 @@ def test_an_activation_in_pieces_is_one_unit():
         swish = op.Mul(x, op.Sigmoid(op.Mul(number, x)))
         inner = op.Mul(number, op.Add(x, op.Mul(number, op.Pow(x, exponent=(3, 1)))))
         gelu = op.Mul(op.Mul(x, number), op.Add(op.Tanh(inner), number))
-        for activation, members in ((op.Mul(op.Sigmoid(x), x), 2), (swish, 3), (gelu, 8)):
+        by_sigmoid = op.Mul(x, op.Sigmoid(inner))
+        for activation, members in ((op.Mul(op.Sigmoid(x), x), 2), (swish, 3), (gelu, 8), (by_sigmoid, 6)):
             (unit,) = UnitFinder(op).units([activation])
             assert len(unit.members) == members
 
@@ -73,7 +74,9 @@ def test_the_gates_of_a_cell_stay_single_units():
     op = LIBRARY.builder()
     x, y = Var("x", ROWS), Var("y", ROWS)
     state = op.Add(op.Mul(op.Sigmoid(x), y), op.Tanh(x))
-    assert all(len(unit.members) == 1 for unit in UnitFinder(op).units([op.Mul(op.Tanh(state), op.Sigmoid(y))]))
+    peephole = op.Sigmoid(op.Add(y, op.Mul(state, Const("p", TensorType("float32", (8,))))))
+    for gated in (op.Mul(op.Tanh(state), op.Sigmoid(y)), op.Mul(state, peephole)):
+        assert all(len(unit.members) == 1 for unit in UnitFinder(op).units([gated]))
 
 
 @pytest.mark.parametrize("shape", [(), (1,)])

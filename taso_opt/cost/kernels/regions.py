@@ -17,6 +17,8 @@ SEEDS = frozenset({"Erf", "Gelu", "LayerNormalization", "ReduceMean"})
 """Operators around which runtimes fuse several light ones, beside those of activations that are spelled out (see
 `_is_activation`); regions without them stay single operators."""
 
+POLYNOMIALS = frozenset({"Add", "Sub", "Mul", "Div", "Neg", "Pow"})
+
 Depth = Callable[[Term], int | None]
 
 MOST_MEMBERS = 40
@@ -64,9 +66,9 @@ def has_seed(members: Iterable[Term]) -> bool:
 
 
 def _is_activation(term: Apply) -> bool:
-    """Whether it is of an activation in pieces: a value times the sigmoid of it, or a number added to a tanh.
+    """Whether it is of an activation in pieces: a value times a sigmoid of a polynomial of it, a number plus a tanh.
 
-    The gates of recurrent cells are not: what they multiply is not what they are computed from.
+    The gates of recurrent cells are not: what they multiply is not all that they are computed from.
     """
     if term.operator not in ("Add", "Mul"):
         return False
@@ -78,11 +80,23 @@ def _completes(operator: str, one: Term, other: Term) -> bool:
         return False
     if operator == "Add":
         return one.operator == "Tanh" and is_constant(other)
-    return one.operator == "Sigmoid" and (one.args[0] is other or _is_multiple(one.args[0], other))
+    return one.operator == "Sigmoid" and _is_polynomial(one.args[0], other)
 
 
-def _is_multiple(term: Term, other: Term) -> bool:
-    return isinstance(term, Apply) and term.operator == "Mul" and any(operand is other for operand in term.args)
+def _is_polynomial(term: Term, other: Term) -> bool:
+    """Whether a term is made of another one and constants, by sums, products and powers."""
+    seen: set[Term] = set()
+    stack = [term]
+    while stack:
+        top = stack.pop()
+        if top in seen or is_constant(top):
+            continue
+        seen.add(top)
+        if top is not other:
+            if not isinstance(top, Apply) or top.operator not in POLYNOMIALS or len(seen) > MOST_MEMBERS:
+                return False
+            stack += top.children
+    return other in seen
 
 
 def _merged(first: list[Term], second: list[Term], home: dict[Term, list[Term]]) -> list[Term]:
