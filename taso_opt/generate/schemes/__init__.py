@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from taso_opt.core.rule import Rule
+from taso_opt.generate.schemes.adjoining import discover_adjoining
 from taso_opt.generate.schemes.blocks import discover_blocks
 from taso_opt.generate.schemes.expansions import discover_expansions
 from taso_opt.generate.schemes.features import discover_features
@@ -46,6 +47,7 @@ SCHEMES: tuple[Scheme, ...] = (
     discover_features,
     discover_blocks,
     discover_shuffled,
+    discover_adjoining,
     discover_pixels,
     discover_stacked,
     discover_volumes,
