@@ -26,6 +26,8 @@ def read(op, node):
     if node.types[0].dtype == "float64":
         value = value.astype(np.float64)  # what is a simple ratio in float32 may be none here
     exponent = ratio(value)
+    if exponent == (1, 1):
+        return node.inputs[0]
     if fraction(exponent).denominator > 1 and node.types[0].dtype not in FRACTIONS:
         return None  # of whole numbers runtimes round the power, here every root that it is made of would be rounded
     return op.Pow(node.inputs[0], exponent=exponent) if exponent[0] else None

@@ -1,4 +1,4 @@
-"""Scales and shifts of features go into the weights of what comes after them, and nowhere where that is wrong."""
+"""Scales and shifts of features go into the weights before and behind them, and nowhere where that is wrong."""
 
 import pytest
 
@@ -11,6 +11,7 @@ from taso_opt.verify.verdict import Proved, Refuted
 INSIDE = "dilations=(a, b), group={g}, pads=(0, 0, 0, 0), strides=(u, v)"
 PADDED = "dilations=(a, b), group={g}, pads=(p, q, r, s), strides=(u, v)"
 IMAGES = "where x[n, c, h, w], y[m, c, i, j], z[c, 1, 1]"
+RESULTS = "where x[n, g*c, h, w], y[g*m, c, i, j], z[g*m, 1, 1]"
 SUMS = "Reshape(ReduceSum(Mul(y, z); axes=(-3, -2, -1)); shape=(m))"
 
 
@@ -31,6 +32,11 @@ def convolved(windows, group=1):
         "MatMul(y, Mul(x, z)) = MatMul(Mul(y, Reshape(z; shape=(k))), x) where x[*b, k, n], y[m, k], z[k, 1]",
         convolved(INSIDE),
         f"Conv(Mul(x, z), y; {PADDED.format(g=1)}) = Conv(x, Mul(y, z); {PADDED.format(g=1)}) {IMAGES}",
+        f"Div(Conv(x, y; {PADDED.format(g='g')}), z) = "
+        f"Conv(x, Div(y, Reshape(z; shape=(g*m, 1, 1, 1))); {PADDED.format(g='g')}) {RESULTS}",
+        f"Sub(Conv(x, y; {PADDED.format(g='g')}), z) = "
+        f"Conv(x, y, Neg(Reshape(z; shape=(g*m))); {PADDED.format(g='g')}) {RESULTS}",
+        "Div(MatMul(x, y), z) = MatMul(x, Div(y, z)) where x[*b, m, k], y[k, n], z[n]",
         "Transpose(Sub(x, z); perm=(-1, -3, -2)) = "
         "Sub(Transpose(x; perm=(-1, -3, -2)), Reshape(z; shape=(c, 1, 1))) where x[*b, h, w, c], z[c]",
     ],
@@ -41,7 +47,7 @@ def test_they_are_found(candidates, covers, text):
 
 def test_all_are_proved(library, candidates):
     prover = Prover(library)
-    assert len(candidates) == 80
+    assert len(candidates) == 95
     for rule in candidates:
         assert isinstance(examine(library, prover, rule), Proved)
 
@@ -50,6 +56,7 @@ def test_all_are_proved(library, candidates):
     "text",
     [
         convolved(PADDED),
+        "Div(MatMul(x, y), z) = MatMul(Div(x, z), y) where x[*b, n, n], y[n, n], z[n]",
         "MatMul(Mul(x, z), y) = MatMul(x, Mul(y, z)) where x[*b, m, k], y[k, k], z[k]",
         "Transpose(Sub(x, z); perm=(-1, -3, -2)) = Sub(Transpose(x; perm=(-1, -3, -2)), z) where x[c, c, c], z[c]",
     ],

@@ -19,18 +19,37 @@ def merged(zeros, pads=LARGE):
     return f"{added} = Conv(x, Add(Enlarge(y; pads=({zeros})), z); {pads}) where {TYPES}"
 
 
+WINDOWS = "dilations=(1, 1), group={group}, pads=(a, b, c, d), strides=(1, 1)"
+
+
+def of_image(zeros="a, b, c, d"):
+    """A scaled image and a convolution of each of its channels."""
+    windows = WINDOWS.format(group="g")
+    kernel = f"Add(Enlarge(Reshape(z; shape=(g, 1, 1, 1)); pads=({zeros})), y)"
+    types = "x[n, g, h, w], y[g, 1, a+c+1, b+d+1], z[g, 1, 1]"
+    return f"Add(Conv(x, y; {windows}), Mul(x, z)) = Conv(x, {kernel}; {windows}) where {types}"
+
+
 @pytest.fixture(scope="module")
 def candidates(library):
     return discover_kernels(library, 0, frozenset(library.operators))
 
 
 def test_they_are_found_with_any_biases_for_any_pads_strides_and_groups(library, candidates, covers):
-    assert len(candidates) == 4
-    assert covers(candidates, merged("a, b, c, d"))
-    biases = [
-        sum(len(one.args) == 3 for one in postorder(rule.source + rule.target) if is_conv(one)) for rule in candidates
-    ]
+    pairs = [rule for rule in candidates if sum(map(is_conv, postorder(rule.source + rule.target))) == 3]
+    assert len(pairs) == 4
+    assert covers(pairs, merged("a, b, c, d"))
+    biases = [sum(len(one.args) == 3 for one in postorder(rule.source + rule.target) if is_conv(one)) for rule in pairs]
     assert sorted(biases) == [0, 2, 2, 3]
+
+
+def test_images_beside_a_convolution_are_found_scaled_or_not_for_all_channels_or_each(candidates, covers):
+    assert len(candidates) == 4 + 2 * 2 * 2
+    assert covers(candidates, of_image())
+    windows = WINDOWS.format(group=1)
+    kernel = "Add(y, Enlarge(IdentityKernel(Expand(1; shape=(k, k, 1, 1))); pads=(a, b, c, d)))"
+    types = "x[n, k, h, w], y[k, k, a+c+1, b+d+1]"
+    assert covers(candidates, f"Add(Conv(x, y; {windows}), x) = Conv(x, {kernel}; {windows}) where {types}")
 
 
 def is_conv(term):
@@ -43,7 +62,14 @@ def test_all_are_proved(library, candidates):
         assert isinstance(examine(library, prover, rule), Proved)
 
 
-@pytest.mark.parametrize("text", [merged("c, b, a, d"), merged("a, b, c, d", SMALL.replace("p, q", "p+a+c, q+b+d"))])
+@pytest.mark.parametrize(
+    "text",
+    [
+        merged("c, b, a, d"),
+        merged("a, b, c, d", SMALL.replace("p, q", "p+a+c, q+b+d")),
+        of_image("c, b, a, d"),
+    ],
+)
 def test_zeros_at_the_wrong_side_are_refuted(library, text):
     assert isinstance(examine(library, Prover(library), parse_rule(text, library.builder())), Refuted)
 

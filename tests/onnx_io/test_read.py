@@ -9,7 +9,7 @@ from taso_opt.core.dims import symbol
 from taso_opt.core.term import Apply, Const, Item, Var
 from taso_opt.core.types import TensorType
 from taso_opt.errors import UsageError
-from taso_opt.onnx_io import read_model
+from taso_opt.onnx_io import read_model, write_model
 from taso_opt.spec import OPAQUE
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -273,6 +273,20 @@ def test_axes_of_one_element_that_a_node_gives_a_constant_are_left_away_too(read
     proto.graph.initializer.append(numpy_helper.from_array(np.ones((3, 5), np.float32), "w"))
     weight = Const("w", float32(3, 5))
     assert [weight in term.args for term in read(proto).graph.outputs] == [True, True]
+
+
+def test_axes_of_one_element_that_a_computed_constant_begins_with_are_left_away_too(read):
+    text = HEAD + "g (float[2,3,4,4] x) => (float[2,3,4,4] y) { d = Sqrt(v)  y = Div(x, d) }"
+    model = read(text, {"v": (1, 3, 1, 1)})
+    (y,) = model.graph.outputs
+    assert model.builder.type(y.args[1]).shape == (3, 1, 1)
+    assert write_model(model, model.graph).SerializeToString() == model.path.read_bytes()
+
+
+def test_the_first_power_is_what_it_is_taken_of(read):
+    model = read(HEAD + "g (float[2,3] x) => (float[2,3] y) <float p = {1.0}> { a = Pow(x, p)  y = Relu(a) }")
+    (y,), (x,) = model.graph.outputs, model.graph.inputs
+    assert y.args == (x,)
 
 
 def test_what_a_node_passes_on_may_be_a_result_that_no_specification_covers(read):

@@ -6,7 +6,7 @@ from functools import reduce
 import pytest
 
 from taso_opt.core.rule import RuleSet
-from taso_opt.core.term import Const, Var
+from taso_opt.core.term import Apply, Const, Var, postorder
 from taso_opt.rewrite.steps import Rewriter
 from taso_opt.search.moves import TRACE, free_moves, moves_from
 from taso_opt.search.neighbourhood import Neighbourhood
@@ -14,7 +14,7 @@ from taso_opt.search.sequences import folding as folds
 from taso_opt.search.sequences.folding import folding_sequences
 from taso_opt.search.trials import Trials
 from taso_opt.spec.text import parse_rule
-from terms import tensor
+from terms import assert_same_values, tensor
 
 MERGE = (
     "(MatMul(x, w), MatMul(y, w)) = (Split(MatMul(Concat(x, y; axis=-2), w); axis=-2, sizes=(m, p))[0], "
@@ -103,6 +103,9 @@ COLUMNS = (
     f"BatchNormalization(x, s, b, m, v, e) = Add(Mul(x, {FACTOR}), Sub(b, Mul(m, {FACTOR}))) "
     "where x[n, c], s[c], b[c], m[c], v[c], e[]"
 )
+SCALE_WITH_BIAS = (
+    "Mul(Add(MatMul(x, w), b), s) = Add(MatMul(x, Mul(w, s)), Mul(b, s)) where x[*b, m, k], w[k, n], b[n], s[n]"
+)
 SCALE = "Mul(MatMul(x, w), s) = MatMul(x, Mul(w, s)) where x[*b, m, k], w[k, n], s[n]"
 WINDOWS = "dilations=(1, 1), group=1, pads={pads}, strides=(s_h, s_w)"
 NONE, ONE = (WINDOWS.format(pads=pads) for pads in ("(0, 0, 0, 0)", "(1, 1, 1, 1)"))
@@ -127,6 +130,18 @@ def test_a_scale_that_a_step_lays_bare_folds_into_the_weight_below(op):
     wanted = op.Add(folded, op.Sub(shift, op.Mul(mean, factor)))
     found = folding(op, whole, COLUMNS, SCALE)
     assert [len(steps) for steps, replacements in found if replacements == ((whole, wanted),)] == [2]
+
+
+def test_a_scale_that_a_step_lays_bare_folds_into_the_weight_and_the_bias_below(op):
+    product = op.Add(op.MatMul(tensor(Var, "x", 16, 8), tensor(Const, "w", 8, 8)), tensor(Const, "a", 8))
+    whole = op.BatchNormalization(product, *(tensor(Const, name, 8) for name in "sbmv"), tensor(Const, "e"))
+    found = folding(op, whole, COLUMNS, SCALE_WITH_BIAS)
+    images = [image for steps, ((_, image),) in found if len(steps) == 2]
+    assert [
+        [term.operator for term in postorder([image]) if isinstance(term, Apply) and not term.is_constant]
+        for image in images
+    ] == [["MatMul", "Add", "Add"]]
+    assert_same_values(op, [whole], images)
 
 
 @pytest.mark.parametrize("others", [(), (NORMALIZED_AGAIN,)])

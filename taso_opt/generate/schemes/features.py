@@ -1,11 +1,12 @@
-"""Candidates about what is done to each feature before a linear operator: its weights can do it.
+"""Candidates about what is done to each feature before and behind a linear operator: its weights can do it.
 
 A model that takes raw images or measurements often brings them to one scale first, each channel by numbers of its own.
 So each linear operator is applied to data that are scaled or shifted by a number for each feature; the same on scaled
 weights, or with the sum of those added to what it gives, is a candidate where types and floats agree. Windows that
 reach over the border see zeros there, which no shift has touched: shifts are tried without padding. Scales and shifts
 are also tried behind the transposition that brings images from the layout that has channels last to that of
-convolutions.
+convolutions. Behind a linear operator each result is divided, lowered, or what is lowered; multiples and sums of
+results are what the enumeration finds.
 """
 
 from __future__ import annotations
@@ -73,7 +74,14 @@ FORMS = (
 )
 """Products with the weights on either side, and convolutions with few, one or all channels in a group."""
 
-CHANGES = ("Add", "Div", "Mul", "Sub")
+RESULTS = (
+    Linear("*b m k", "k n", "n", "n", (), "n"),
+    _windows("n g*c h w", "g*m c i j", "g*m 1 1", "g*m 1 1 1", "g*m", "g"),
+    _windows("n g*c w", "g*m c k", "g*m 1", "g*m 1 1", "g*m", "g"),
+)
+"""The same with numbers for the features of results; a convolution has a bias of the shape `result`."""
+
+CHANGES, SCALINGS = ("Add", "Div", "Mul", "Sub"), ("Div", "Mul")
 LAYOUTS = (((-1, -3, -2), "*b h w c", "c", "c 1 1"), ((-1, -3, -2), "*b h w c", "", ""), (SWAP, "*b l c", "c", "c 1"))
 """Transpositions of what has channels last, and the shape of numbers that belong to channels, before and behind."""
 
@@ -82,7 +90,8 @@ def discover_features(library: SpecLibrary, seed: int, operators: frozenset[str]
     """Candidates in which features are scaled or shifted before named operators, in the order of their text form."""
     builder = library.builder()
     plain = (rule for form in FORMS for rule in _candidates(builder, form))
-    return confirmed((*plain, *_transposed(builder)), builder, seed, operators)
+    behind = (rule for form in RESULTS for rule in _behind(builder, form))
+    return confirmed((*plain, *behind, *_transposed(builder)), builder, seed, operators)
 
 
 def _candidates(builder: Builder, form: Linear) -> Iterator[Rule]:
@@ -113,6 +122,33 @@ def _shifts(
         whole = form.applied(builder, x, w)
         targets = builder.Add(whole, given), builder.Sub(whole, given), builder.Sub(given, whole)
     return zip(shifts, targets, strict=True)
+
+
+def _behind(builder: Builder, form: Linear) -> Iterator[Rule]:
+    """What is done to each result, with a bias or without, and the operator with weights and a bias that do it."""
+    x, w, s, z = (
+        Var(name, parse_scheme(scheme))
+        for name, scheme in zip("xwsz", (form.data, form.weights, form.features, form.result), strict=True)
+    )
+    divided, given = builder.Div(w, _shaped(builder, s, form.beside)), _shaped(builder, s, form.result)
+    whole = form.applied(builder, x, w)
+    yield Rule((builder.Div(whole, s),), (form.applied(builder, x, divided),))
+    if not form.attributes:
+        for name in SCALINGS:
+            scaled, summand = (builder.apply(name, (each, s), {}) for each in (w, z))
+            source = builder.apply(name, (builder.Add(whole, z), s), {})
+            yield Rule((source,), (builder.Add(form.applied(builder, x, scaled), summand),))
+    else:
+        biased = form.applied(builder, x, w, z)
+        lower, turned = builder.Sub(z, given), builder.Sub(given, z)
+        yield Rule((builder.Div(biased, s),), (form.applied(builder, x, divided, builder.Div(z, given)),))
+        for source, kernel, bias in (
+            (builder.Sub(whole, s), w, builder.Neg(given)),
+            (builder.Sub(biased, s), w, lower),
+            (builder.Sub(s, whole), builder.Neg(w), given),
+            (builder.Sub(s, biased), builder.Neg(w), turned),
+        ):
+            yield Rule((source,), (form.applied(builder, x, kernel, bias),))
 
 
 def _transposed(builder: Builder) -> Iterator[Rule]:

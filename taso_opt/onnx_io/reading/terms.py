@@ -246,12 +246,12 @@ class _Reader:
 
     def _shortened(self, term: Term) -> Term:
         """A constant without the axes of one element that it begins with, any other term as it is."""
-        constant = term.args[0] if isinstance(term, Apply) and term.operator == "Reshape" else term
-        if not isinstance(constant, Const):
+        if not term.is_constant:
             return term
+        constant = term.args[0] if isinstance(term, Apply) and term.operator == "Reshape" else term
         shape = self._builder.type(term).shape
         kept = tuple(dropwhile(lambda size: size == 1, shape))
-        if kept == constant.type.shape:
+        if kept == self._builder.type(constant).shape:
             return constant
         return term if kept == shape else self._builder.apply("Reshape", (constant,), {"shape": kept})
 

@@ -113,12 +113,21 @@ def fold(part: Term, rewriter: Rewriter) -> Step | None:
         return None
     live = [operand for operand in part.children if not rewriter.is_constant(operand)]
     skipped = {below for operand in live for below in operand.children}
+    behind_bias = {below for operand in live for below in _without_bias(operand, rewriter)}
     for step in rewriter.rewrites(part):
         new = step.image
-        is_shorter = rewriter.folded(step) and not skipped.isdisjoint(new.children)
-        if is_repeated(new) or (is_shorter and not rewriter.is_defined(new)):
+        skips = not skipped.isdisjoint(new.children) or not behind_bias.isdisjoint(_without_bias(new, rewriter))
+        if is_repeated(new) or (skips and rewriter.folded(step) and not rewriter.is_defined(new)):
             return step
     return None
+
+
+def _without_bias(term: Term, rewriter: Rewriter) -> tuple[Term, ...]:
+    """The operands of what a constant is added to, none of other terms."""
+    if not isinstance(term, Apply) or term.operator != "Add":
+        return ()
+    live = [operand for operand in term.args if not rewriter.is_constant(operand)]
+    return live[0].children if len(live) == 1 else ()
 
 
 def in_sum(old: Term, new: Term, consumer: Term | None, sums: Sums, rewriter: Rewriter) -> tuple[Step, ...]:
