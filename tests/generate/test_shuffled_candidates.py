@@ -36,6 +36,12 @@ def with_blocks(sizes):
     return f"{moved} = DepthToSpace(Conv(x, {kernel}; {CLOSE}); block=k) where {OUTPUTS}"
 
 
+def with_channels_last(perm):
+    apart = f"Transpose(Reshape(Transpose(x; perm=(-2, -1, -3)); shape=(n, h, w, g, m)); perm=({perm}))"
+    image = shuffled("x", ("n", "g*m", "h", "w"), 1, ("g", "m"))
+    return f"Transpose(Reshape({apart}; shape=(n, h, w, g*m)); perm=(-1, -3, -2)) = {image} where x[n, g*m, h, w]"
+
+
 @pytest.fixture(scope="module")
 def candidates(library):
     return discover_shuffled(library, 0, frozenset(library.operators))
@@ -44,7 +50,8 @@ def candidates(library):
 def test_shuffles_before_and_behind_convolutions_and_blocks_are_found_with_and_without_bias(candidates, covers):
     assert covers(candidates, in_another_order(1, ("m", "g")))
     assert covers(candidates, with_blocks(("c", "k*k")))
-    assert len(candidates) == 3 * 2
+    assert covers(candidates, with_channels_last("-1, -2"))
+    assert len(candidates) == 3 * 2 + 1
 
 
 def test_all_are_proved(library, candidates):
@@ -53,12 +60,15 @@ def test_all_are_proved(library, candidates):
         assert isinstance(examine(library, prover, rule), Proved)
 
 
-@pytest.mark.parametrize("text", [in_another_order(1, ("g", "m")), with_blocks(("k*k", "c"))])
-def test_weights_in_the_order_of_the_data_are_refuted(library, text):
+@pytest.mark.parametrize(
+    "text",
+    [in_another_order(1, ("g", "m")), with_blocks(("k*k", "c")), with_channels_last("-2, -1, -3")],
+)
+def test_weights_and_channels_in_another_order_are_refuted(library, text):
     rule = parse_rule(text, library.builder())
     assert isinstance(examine(library, Prover(library), rule), Refuted)
 
 
 def test_only_the_named_operators_are_tried(library):
-    assert len(discover_shuffled(library, 0, frozenset({"Conv", "Reshape", "Transpose"}))) == 2 * 2
+    assert len(discover_shuffled(library, 0, frozenset({"Conv", "Reshape", "Transpose"}))) == 2 * 2 + 1
     assert discover_shuffled(library, 0, frozenset({"Conv", "Reshape"})) == ()

@@ -1,14 +1,15 @@
 """Candidates about images whose blocks of two by two pixels become channels, as detectors do it before anything else.
 
-The four pixels of each block are taken by slices with steps and joined, or by `SpaceToDepth`. A convolution of that is
-one of the image itself, whose kernel is larger and moves on by two pixels: the kernel's channels become blocks of it.
+The four pixels of each block are taken by slices with steps and joined, by `SpaceToDepth`, or moved by a Transpose. A
+convolution of that is one of the image itself, whose kernel is larger and moves on by two pixels: the kernel's channels
+become blocks of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from taso_opt.core.dims import Dim, symbol
+from taso_opt.core.dims import Dim, divide, symbol
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
@@ -48,6 +49,7 @@ def _candidates(builder: Builder) -> Iterator[Rule]:
     x = Var("x", parse_scheme(IMAGE))
     blocks = builder.SpaceToDepth(x, block=BLOCK)
     yield from _convolved(builder, x, blocks, _by_rows)
+    yield from _convolved(builder, x, _moved_by_columns(builder, x), _by_columns)
     for take in (_at_once, _rows_first, _columns_first):
         by_rows, by_columns = (
             builder.Concat(*(take(builder, x, place) for place in order), axis=-3) for order in (BY_ROWS, BY_COLUMNS)
@@ -73,6 +75,15 @@ def _by_rows(builder: Builder, kernel: Term) -> Term:
 def _by_columns(builder: Builder, kernel: Term) -> Term:
     """The same where the pixels of a column stand side by side."""
     return builder.Transpose(_by_rows(builder, builder.Transpose(kernel, perm=SWAP)), perm=SWAP)
+
+
+def _moved_by_columns(builder: Builder, x: Term) -> Term:
+    """All pixels of blocks moved into channels at once; by rows that is what `SpaceToDepth` is defined as."""
+    batch, channels, rows, columns = builder.type(x).shape
+    high, wide = divide(rows, BLOCK), divide(columns, BLOCK)
+    apart = builder.Reshape(x, shape=(batch, channels, high, BLOCK, wide, BLOCK))
+    moved = builder.Transpose(apart, perm=(-1, -3, -5, -4, -2))
+    return builder.Reshape(moved, shape=(batch, channels * BLOCK * BLOCK, high, wide))
 
 
 def _at_once(builder: Builder, x: Term, place: Place) -> Term:

@@ -16,6 +16,7 @@ from taso_opt.core.term import Attribute, Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.layout import reshaped, transposed
 from taso_opt.generate.schemes.passing import confirmed
+from taso_opt.generate.schemes.pixels import TO_BACK, TO_FRONT
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.shared.windows import ANY_WINDOWS
@@ -30,13 +31,13 @@ IMAGE = "n o h+i-1-p_t-p_b w+j-1-p_l-p_r"
 """Windows that leave out no pixel, and an image that has h by w of them."""
 
 INPUTS, OUTPUTS, BIAS = -3, -4, -1
-"""The axes along which an image and a kernel, a kernel, and a bias have channels."""
+"""The axes along which an image and a kernel, a kernel, and a bias or an image with channels last have channels."""
 
 
 def discover_shuffled(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates about shuffles and convolutions, with the named operators alone, in the order of their text form."""
     builder = library.builder()
-    return confirmed((*_before(builder), *_behind(builder)), builder, seed, operators)
+    return confirmed((*_before(builder), *_behind(builder), _last(builder)), builder, seed, operators)
 
 
 def _before(builder: Builder) -> Iterator[Rule]:
@@ -62,6 +63,13 @@ def _behind(builder: Builder) -> Iterator[Rule]:
         for count in (1, 2):
             convolved, found = (builder.apply("Conv", (x, *of[:count]), CLOSE) for of in ((w, b), weights))
             yield Rule((before(builder, convolved),), (after(builder, found),))
+
+
+def _last(builder: Builder) -> Rule:
+    """Channels that are brought to the end to be shuffled and back, and channels shuffled where they are."""
+    x = Var("x", parse_scheme("n g*m h w"))
+    last = _shuffled(builder, transposed(builder, x, TO_BACK), BIAS, G, M)
+    return Rule((transposed(builder, last, TO_FRONT),), (_shuffled(builder, x, INPUTS, G, M),))
 
 
 def _blocks_of_their_own(builder: Builder, image: Term) -> Term:
