@@ -8,11 +8,11 @@ from taso_opt.verify.derivation.prove import Prover
 from taso_opt.verify.examine import examine
 from taso_opt.verify.verdict import Proved, Refuted
 
-POOLING = "AveragePool(x; count_include_pad=0, kernel=({kernel}), pads=(0, 0, 0, 0), strides=(2, 2))"
-TYPES = "where x[n, c, 2*h, 2*w]"
+POOLING = "AveragePool(x; count_include_pad=0, kernel=({kernel}), pads=(0, 0, 0, 0), strides=(k, l))"
+TYPES = "where x[n, c, k*h, l*w]"
 
 
-def of_blocks(shape="n, c, h, 2, w, 2", axes="-3, -1", kernel="2, 2"):
+def of_blocks(shape="n, c, h, k, w, l", axes="-3, -1", kernel="k, l"):
     kept = ", ".join("1" if at - 6 in map(int, axes.split(", ")) else dim for at, dim in enumerate(shape.split(", ")))
     pooled = f"Reshape({POOLING.format(kernel=kernel)}; shape=({kept}))"
     return f"ReduceMean(Reshape(x; shape=({shape})); axes=({axes})) = {pooled} {TYPES}"
@@ -34,7 +34,7 @@ def test_all_are_proved(library, candidates):
         assert isinstance(examine(library, prover, rule), Proved)
 
 
-@pytest.mark.parametrize("text", [of_blocks(shape="n, c, 2, h, 2, w", axes="-4, -2"), of_blocks(kernel="1, 2")])
+@pytest.mark.parametrize("text", [of_blocks(shape="n, c, k, h, l, w", axes="-4, -2"), of_blocks(kernel="1, l")])
 def test_other_elements_and_other_windows_are_refuted(library, text):
     rule = parse_rule(text, library.builder())
     assert isinstance(examine(library, Prover(library), rule), Refuted)

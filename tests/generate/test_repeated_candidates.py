@@ -68,6 +68,14 @@ def test_enlarging_passes_what_computes_pixel_by_pixel(enlarged, covers, law):
     assert covers(enlarged, law)
 
 
+@pytest.mark.parametrize("name", ["ReduceMax", "ReduceMean", "ReduceSum"])
+def test_what_is_taken_over_one_axis_and_then_another_is_taken_over_both(library, op, covers, name):
+    found = discover_means(library, 0, frozenset({name}))
+    for first, second in ((-1, -2), (-2, -1)):
+        law = f"{name}({name}(x; axes=({first},)); axes=({second},)) = {name}(x; axes=(-2, -1)) where x[*b, h, w]"
+        assert covers(found, law) and prove_definition(op, parse_rule(law, op)) is None
+
+
 @pytest.mark.parametrize("law", REPEATED)
 def test_operands_that_are_broadcast_need_not_be_repeated(repeated, covers, law):
     assert covers(repeated, law)

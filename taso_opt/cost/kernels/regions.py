@@ -18,6 +18,7 @@ SEEDS = frozenset({"Erf", "Gelu", "LayerNormalization", "ReduceMean"})
 `_is_activation`); regions without them stay single operators."""
 
 POLYNOMIALS = frozenset({"Add", "Sub", "Mul", "Div", "Neg", "Pow"})
+"""What polynomials are made by."""
 
 Depth = Callable[[Term], int | None]
 

@@ -35,13 +35,12 @@ MEAN, GREATEST = (
     ("ReduceMean", "AveragePool", {"count_include_pad": 0}),
     ("ReduceMax", "MaxPool", {"dilations": (1, 1)}),
 )
-LEADING, W, HW = (tuple(map(symbol, names)) for names in ("nc", "w", "hw"))
+LEADING, W, HW, SIDE, SIDES = (tuple(map(symbol, names)) for names in ("nc", "w", "hw", "k", "kl"))
 FORMS = (
-    Adjoining(*MEAN, W, (symbol("k"),)),
-    Adjoining(*MEAN, HW, (2, 2)),
-    Adjoining(*GREATEST, HW, (symbol("k"), symbol("l"))),
+    Adjoining(*MEAN, W, SIDE),
+    Adjoining(*MEAN, HW, SIDES),
+    Adjoining(*GREATEST, HW, SIDES),
 )
-"""Of images means are taken of small blocks: one over both sides is not known for one over one, and over the other."""
 
 
 def discover_adjoining(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:

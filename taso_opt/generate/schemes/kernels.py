@@ -62,11 +62,11 @@ def _with_image(builder: Builder, group: str, scaled: bool, biased: str) -> Rule
     windows: dict[str, Attribute] = {**CLOSE, "pads": MORE, "group": parse_scheme(group).shape[0]}
     convolved = builder.apply("Conv", (x, large, *bias), windows)
     source = builder.Add(builder.Mul(x, s) if scaled else x, convolved)
-    kernel = builder.Add(builder.Enlarge(_of_image(builder, x, s, inputs, scaled), pads=MORE), large)
+    kernel = builder.Add(builder.Enlarge(_of_image(builder, s, inputs, scaled), pads=MORE), large)
     return Rule((source,), (builder.apply("Conv", (x, kernel, *bias), windows),))
 
 
-def _of_image(builder: Builder, x: Var, s: Var, inputs: str, scaled: bool) -> Term:
+def _of_image(builder: Builder, s: Var, inputs: str, scaled: bool) -> Term:
     """The kernel of one pixel that gives an image, with its channels scaled or not."""
     ones = builder.Expand(literal(1), shape=parse_scheme(f"c {inputs} 1 1").shape)
     if inputs == "1":

@@ -18,6 +18,7 @@ from taso_opt.verify.index_functions.elements import (
     ONE,
     ZERO,
     Access,
+    Amount,
     Delta,
     Element,
     Entry,
@@ -335,9 +336,15 @@ class IndexArrays:
 
 
 def _reciprocal(element: Element, proper: bool = False) -> Element:
-    """One over an element in canonical form; if it is not `proper`, nothing is known of it but that."""
-    if len(element.products) == 1 and not element.products[0].factors and element.products[0].coefficient:
-        return scaled(ONE, 1 / element.products[0].coefficient)
+    """One over an element in canonical form; if it is not `proper`, nothing is known of it but that.
+
+    One over a product of sizes is the product of one over each: where the product is not zero, no size is.
+    """
+    if len(element.products) == 1:
+        (one,) = element.products
+        sizes = proper and not one.bound and all(isinstance(factor, Amount) for factor in one.factors)
+        if one.coefficient and (sizes or not one.factors):
+            return scaled(_product([lone(Reciprocal(lone(size), proper)) for size in one.factors]), 1 / one.coefficient)
     return lone(Reciprocal(element, proper))
 
 

@@ -147,6 +147,8 @@ FALSE = {
     "rows are mixed up by a reshape": "Reshape(MatMul(x, y); shape=(n*m,)) ="
     " Reshape(MatMul(Transpose(y; perm=(-1, -2)), Transpose(x; perm=(-1, -2))); shape=(n*m,)) where x[m, k], y[k, n]",
     "a scalar may be a vector of one": "Sub(Add(x, y), y) = x where x[*a], y[1]",
+    "a mean of sums is one of all": "ReduceMean(ReduceSum(x; axes=(-1,)); axes=(-2,)) = ReduceMean(x; axes=(-2, -1))"
+    " where x[*b, h, w]",
     "everything is equal": "x = y where x[*a], y[*a]",
 }
 
@@ -184,6 +186,8 @@ TRUE = {
     "halves of channels are added": f"Conv(x, f; {CONV}) = Add(Conv({PARTS.format('x', 'c, c', 0)},"
     f" {PARTS.format('f', 'c, c', 0)}; {CONV}), Conv({PARTS.format('x', 'c, c', 1)}, {PARTS.format('f', 'c, c', 1)};"
     f" {CONV})) where x[n, 2*c, h, w], f[m, 2*c, 3, 3]",
+    "a mean of means is one of all": "ReduceMean(ReduceMean(x; axes=(-1,)); axes=(-2,)) = ReduceMean(x; axes=(-2, -1))"
+    " where x[*b, h, w]",
     "three squares": "Mul(Sub(x, y), Add(x, y)) = Sub(Mul(x, x), Mul(y, y)) where x[*a], y[*a]",
 }
 
