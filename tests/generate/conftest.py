@@ -1,6 +1,6 @@
 """Small generations, each made once, and what the tests ask of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import pytest
@@ -11,6 +11,9 @@ from taso_opt.generate.enumeration.families import POOLS
 from taso_opt.generate.equations.subsume import subsumes
 from taso_opt.spec import load_specs
 from taso_opt.spec.text import parse_rule
+from taso_opt.verify.derivation.prove import Prover
+from taso_opt.verify.examine import examine
+from taso_opt.verify.verdict import Proved, Refuted
 
 
 @cache
@@ -38,5 +41,27 @@ def covers(op) -> Callable[[Sequence[Rule], str], bool]:
     def call(candidates: Sequence[Rule], text: str) -> bool:
         wanted = parse_rule(text, op)
         return any(subsumes(candidate, wanted, op) for candidate in candidates)
+
+    return call
+
+
+@pytest.fixture
+def proved(library) -> Callable[[Iterable[Rule]], bool]:
+    """Whether all candidates are proved."""
+
+    def call(candidates: Iterable[Rule]) -> bool:
+        prover = Prover(library)
+        return all(isinstance(examine(library, prover, rule), Proved) for rule in candidates)
+
+    return call
+
+
+@pytest.fixture
+def refuted(library) -> Callable[[str], bool]:
+    """Whether an equation given as text is refuted."""
+
+    def call(text: str) -> bool:
+        rule = parse_rule(text, library.builder())
+        return isinstance(examine(library, Prover(library), rule), Refuted)
 
     return call

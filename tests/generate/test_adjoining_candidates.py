@@ -3,10 +3,6 @@
 import pytest
 
 from taso_opt.generate.schemes.adjoining import discover_adjoining
-from taso_opt.spec.text import parse_rule
-from taso_opt.verify.derivation.prove import Prover
-from taso_opt.verify.examine import examine
-from taso_opt.verify.verdict import Proved, Refuted
 
 POOLING = "AveragePool(x; count_include_pad=0, kernel=({kernel}), pads=(0, 0, 0, 0), strides=(k, l))"
 TYPES = "where x[n, c, k*h, l*w]"
@@ -28,16 +24,13 @@ def test_means_over_lines_and_images_and_the_greatest_over_images_are_found(cand
     assert len(candidates) == 3
 
 
-def test_all_are_proved(library, candidates):
-    prover = Prover(library)
-    for rule in candidates:
-        assert isinstance(examine(library, prover, rule), Proved)
+def test_all_are_proved(candidates, proved):
+    assert proved(candidates)
 
 
 @pytest.mark.parametrize("text", [of_blocks(shape="n, c, k, h, l, w", axes="-4, -2"), of_blocks(kernel="1, l")])
-def test_other_elements_and_other_windows_are_refuted(library, text):
-    rule = parse_rule(text, library.builder())
-    assert isinstance(examine(library, Prover(library), rule), Refuted)
+def test_other_elements_and_other_windows_are_refuted(refuted, text):
+    assert refuted(text)
 
 
 def test_only_the_named_operators_are_tried(library):

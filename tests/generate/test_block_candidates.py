@@ -3,10 +3,6 @@
 import pytest
 
 from taso_opt.generate.schemes.blocks import discover_blocks
-from taso_opt.spec.text import parse_rule
-from taso_opt.verify.derivation.prove import Prover
-from taso_opt.verify.examine import examine
-from taso_opt.verify.verdict import Proved, Refuted
 
 TYPES = "where x[n, c, 2*h, 2*w], y[m, 4*c, i, j]"
 BLOCKS = "dilations=(1, 1), group=1, pads=(p, q, r, s), strides=(1, 1)"
@@ -36,10 +32,8 @@ def test_they_are_found_with_and_without_bias_for_three_ways_to_take_pixels_and_
     assert len(candidates) == 2 * 2 + 3 * (1 + 2 * 2)
 
 
-def test_all_are_proved(library, candidates):
-    prover = Prover(library)
-    for rule in candidates:
-        assert isinstance(examine(library, prover, rule), Proved)
+def test_all_are_proved(candidates, proved):
+    assert proved(candidates)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +44,8 @@ def test_all_are_proved(library, candidates):
         moved("-3, -1, -5, -4, -2"),
     ],
 )
-def test_pixels_of_a_block_in_another_order_and_windows_at_other_places_are_refuted(library, text):
-    rule = parse_rule(text, library.builder())
-    assert isinstance(examine(library, Prover(library), rule), Refuted)
+def test_pixels_of_a_block_in_another_order_and_windows_at_other_places_are_refuted(refuted, text):
+    assert refuted(text)
 
 
 def test_only_the_named_operators_are_tried(library):

@@ -3,10 +3,6 @@
 import pytest
 
 from taso_opt.generate.schemes.separable import discover_separable
-from taso_opt.spec.text import parse_rule
-from taso_opt.verify.derivation.prove import Prover
-from taso_opt.verify.examine import examine
-from taso_opt.verify.verdict import Proved, Refuted
 
 DOWN = "kernel=(i, 1), pads=(p, 0, r, 0), strides=(u, 1)"
 ACROSS = "kernel=(1, j), pads=(0, q, 0, s), strides=(1, v)"
@@ -30,18 +26,16 @@ def test_the_greatest_and_both_averages_are_found_for_any_windows(candidates, co
     assert covers(candidates, apart(name, more))
 
 
-def test_all_are_proved(library, candidates):
-    prover = Prover(library)
+def test_all_are_proved(candidates, proved):
     assert len(candidates) == 3
-    for rule in candidates:
-        assert isinstance(examine(library, prover, rule), Proved)
+    assert proved(candidates)
 
 
 @pytest.mark.parametrize("name", ["MaxPool", "AveragePool"])
-def test_padding_at_the_wrong_side_is_refuted(library, name):
+def test_padding_at_the_wrong_side_is_refuted(refuted, name):
     more = "dilations=(1, 1)" if name == "MaxPool" else "count_include_pad=0"
     wrong = apart(name, more, ACROSS.replace("q, 0, s", "s, 0, q"))
-    assert isinstance(examine(library, Prover(library), parse_rule(wrong, library.builder())), Refuted)
+    assert refuted(wrong)
 
 
 def test_only_the_named_operators_are_tried(library):

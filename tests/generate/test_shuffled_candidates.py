@@ -3,10 +3,6 @@
 import pytest
 
 from taso_opt.generate.schemes.shuffled import discover_shuffled
-from taso_opt.spec.text import parse_rule
-from taso_opt.verify.derivation.prove import Prover
-from taso_opt.verify.examine import examine
-from taso_opt.verify.verdict import Proved, Refuted
 
 WINDOWS = "dilations=(d, e), group={group}, pads=(p, q, r, s), strides=(t, u)"
 CLOSE = "dilations=(1, 1), group=1, pads=(p, q, r, s), strides=(1, 1)"
@@ -54,19 +50,16 @@ def test_shuffles_before_and_behind_convolutions_and_blocks_are_found_with_and_w
     assert len(candidates) == 3 * 2 + 1
 
 
-def test_all_are_proved(library, candidates):
-    prover = Prover(library)
-    for rule in candidates:
-        assert isinstance(examine(library, prover, rule), Proved)
+def test_all_are_proved(candidates, proved):
+    assert proved(candidates)
 
 
 @pytest.mark.parametrize(
     "text",
     [in_another_order(1, ("g", "m")), with_blocks(("k*k", "c")), with_channels_last("-2, -1, -3")],
 )
-def test_weights_and_channels_in_another_order_are_refuted(library, text):
-    rule = parse_rule(text, library.builder())
-    assert isinstance(examine(library, Prover(library), rule), Refuted)
+def test_weights_and_channels_in_another_order_are_refuted(refuted, text):
+    assert refuted(text)
 
 
 def test_only_the_named_operators_are_tried(library):

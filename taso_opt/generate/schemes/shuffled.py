@@ -8,7 +8,6 @@ with weights in another order moves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from taso_opt.core.dims import symbol
 from taso_opt.core.rule import Rule
@@ -54,15 +53,19 @@ def _behind(builder: Builder) -> Iterator[Rule]:
 
     Where the channels of one place of all blocks of pixels lie apart, those of shuffled weights lie side by side.
     """
-    for channels, (groups, members), before, after in (
-        ("g*m", (G, M), partial(_shuffled, axis=INPUTS, groups=G, members=M), lambda builder, image: image),
-        ("c*k*k", (C, K * K), _blocks_of_their_own, partial(_applied, name="DepthToSpace", block=K)),
-    ):
-        x, w, b = (Var(f"x{at}", parse_scheme(one)) for at, one in enumerate((IMAGE, f"{channels} o i j", channels)))
-        weights = _shuffled(builder, w, OUTPUTS, groups, members), _shuffled(builder, b, BIAS, groups, members)
-        for count in (1, 2):
-            convolved, found = (builder.apply("Conv", (x, *of[:count]), CLOSE) for of in ((w, b), weights))
-            yield Rule((before(builder, convolved),), (after(builder, found),))
+    for count in (1, 2):
+        plain, ordered = _convolved(builder, "g*m", G, M, count)
+        yield Rule((_shuffled(builder, plain, INPUTS, G, M),), (ordered,))
+        plain, ordered = _convolved(builder, "c*k*k", C, K * K, count)
+        yield Rule((_blocks_of_their_own(builder, plain),), (builder.DepthToSpace(ordered, block=K),))
+
+
+def _convolved(builder: Builder, channels: str, groups: Attribute, members: Attribute, count: int) -> tuple[Term, Term]:
+    """A convolution to some channels, with a kernel and perhaps a bias, so many operands, and the same of shuffled."""
+    x, w, b = (Var(f"x{at}", parse_scheme(one)) for at, one in enumerate((IMAGE, f"{channels} o i j", channels)))
+    shuffled = _shuffled(builder, w, OUTPUTS, groups, members), _shuffled(builder, b, BIAS, groups, members)
+    plain, ordered = (builder.apply("Conv", (x, *of[:count]), CLOSE) for of in ((w, b), shuffled))
+    return plain, ordered
 
 
 def _last(builder: Builder) -> Rule:
@@ -77,10 +80,6 @@ def _blocks_of_their_own(builder: Builder, image: Term) -> Term:
     batch, _, rows, columns = builder.type(image).shape
     apart = reshaped(builder, image, (batch, C, K, K, rows, columns))
     return reshaped(builder, transposed(builder, apart, (-2, -4, -1, -3)), (batch, C, rows * K, columns * K))
-
-
-def _applied(builder: Builder, term: Term, name: str, **attributes: Attribute) -> Term:
-    return builder.apply(name, (term,), attributes)
 
 
 def _shuffled(builder: Builder, term: Term, axis: int, groups: Attribute, members: Attribute) -> Term:

@@ -133,7 +133,8 @@ def _axis_of(term: Apply, axis: int, rewriter: Rewriter) -> int | None:
     if term.operator in ALONG_THEIR_OWN:
         return axis if term.attribute("axis") == axis and not weights else None
     if term.operator in ("AveragePool", "Reshape"):
-        return axis if axis == COLUMNS and _are_of_lines(*_shapes(term, rewriter)) else None
+        result, operand = map(_lines, _shapes(term, rewriter))
+        return axis if axis == COLUMNS and operand is not None and result == operand else None
     if term.operator == "Expand":
         return axis if _differs_at(axis, *_shapes(term, rewriter)) else None
     is_linear = {"Mul": len(weights) == 1, "Div": weights == [1]}.get(term.operator, term.operator in ALONG_ANY)
@@ -146,12 +147,10 @@ def _shapes(term: Apply, rewriter: Rewriter) -> tuple[tuple[Dim, ...], tuple[Dim
     return rewriter.builder.type(term).shape, rewriter.builder.type(operand).shape
 
 
-def _are_of_lines(*shapes: tuple[Dim, ...]) -> bool:
-    """Whether tensors hold the same number of lines, as such or as images of one row."""
-    kinds = {
-        (*shape[: RANK_OF_LINES - 1], *(dim for dim in shape[RANK_OF_LINES - 1 : -1] if dim != 1)) for shape in shapes
-    }
-    return len(kinds) == 1 and all(len(kind) == RANK_OF_LINES - 1 for kind in kinds)
+def _lines(shape: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+    """The sizes before the columns of lines, which may be images of one row; None of other tensors."""
+    is_image = len(shape) == RANK_OF_LINES + 1 and shape[ROWS] == 1
+    return shape[: RANK_OF_LINES - 1] if is_image or len(shape) == RANK_OF_LINES else None
 
 
 def _differs_at(axis: int, shape: tuple[Dim, ...], other: tuple[Dim, ...]) -> bool:
@@ -290,7 +289,7 @@ class _Condensed:
         return [*steps_at(term, self._rewriter), *longer]
 
     def _with_said_operand(self, term: Term, most: int) -> Term:
-        """A transpose of a product, or constants with one; other terms are no way to one."""
+        """A product in another shape or transposed, or constants with one; other terms are no way to one."""
         operand = self._operand(term, ("Squeeze", "Unsqueeze", "Transpose", "Add", "MatMul", "Mul"))
         if operand is None:
             raise NoRuleError
