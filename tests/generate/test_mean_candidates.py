@@ -34,5 +34,4 @@ def test_what_is_found_is_proved_at_all_sizes(library, found):
 def test_nothing_is_found_for_operators_that_are_not_asked_for(library):
     assert discover_means(library, 0, frozenset({"MatMul", "Add"})) == ()
     few = discover_means(library, 0, frozenset({"ReduceMean", "MatMul"}))
-    assert few
-    assert all("MatMul(" in format_rule(rule) for rule in few)
+    assert frozenset().union(*(rule.operators for rule in few)) == {"ReduceMean", "MatMul"}
