@@ -90,8 +90,9 @@ def moves_from(
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
     What one rule changes everywhere without a change of cost, with fewer operators or with as many, or for no more than
-    `bearable` seconds in all, is a joint move as well, since gains may wait behind it; and so is what changes nothing
-    and leads to the same everywhere, where a rule fits in several ways.
+    `bearable` seconds in all, is a joint move as well, since gains may wait behind it; so is what takes operators apart
+    at such a loss where a rule fits at one place alone; and so is what changes nothing and leads to the same
+    everywhere, where a rule fits in several ways.
     With `trials`, of which those of earlier graphs count, those short sequences of steps that fold weights and gain as
     a whole are moves too. A graph of thousands of operators has more steps than there may be time for: once it is
     `expired`, those found are all.
@@ -113,7 +114,9 @@ def moves_from(
     free = [(move, change) for move, change in gains if move.is_free]
     groups = (*_by_rule(gains), gains, *_by_rule(free), *_by_rule(level), *_by_rule(others), *_alike(level))
     moves = (combined(group, bearable) for group in groups)
-    joint = {move.replacements: move for move in moves if move is not None}
+    lone = (group[0][0] for group in _by_rule(others) if len(group) == 1)
+    opening = (move for move in lone if move.saved < 0 < move.change)
+    joint = {move.replacements: move for move in (*moves, *opening) if move is not None}
     return [move for move, _ in priced], list(joint.values())
 
 

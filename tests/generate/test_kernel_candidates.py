@@ -18,6 +18,19 @@ def merged(zeros, pads=LARGE):
 WINDOWS = "dilations=(1, 1), group={group}, pads=(a, b, c, d), strides=(1, 1)"
 
 
+SQUARE = "IdentityKernel(Expand(1; shape=(k, k, 1, 1)))"
+REPEATED = f"Expand({SQUARE}; shape=(g, k, k, 1, 1))"
+EACH_REPEATED = f"Expand(Reshape({SQUARE}; shape=(k, 1, k, 1, 1)); shape=(k, g, k, 1, 1))"
+
+
+def of_groups(repeated=REPEATED):
+    """An image and a convolution of its groups of channels."""
+    windows = WINDOWS.format(group="g")
+    kernel = f"Add(Enlarge(Reshape({repeated}; shape=(g*k, k, 1, 1)); pads=(a, b, c, d)), y)"
+    types = "x[n, g*k, h, w], y[g*k, k, a+c+1, b+d+1]"
+    return f"Add(Conv(x, y; {windows}), x) = Conv(x, {kernel}; {windows}) where {types}"
+
+
 def of_image(zeros="a, b, c, d"):
     """A scaled image and a convolution of each of its channels."""
     windows = WINDOWS.format(group="g")
@@ -39,11 +52,12 @@ def test_they_are_found_with_any_biases_for_any_pads_strides_and_groups(library,
     assert sorted(biases) == [0, 2, 2, 3]
 
 
-def test_images_beside_a_convolution_are_found_scaled_or_not_for_all_channels_or_each(candidates, covers):
-    assert len(candidates) == 4 + 2 * 2 * 2
+def test_images_beside_a_convolution_are_found_scaled_or_not_in_groups_of_all_channels_some_or_one(candidates, covers):
+    assert len(candidates) == 4 + 3 * 2 * 2
     assert covers(candidates, of_image())
+    assert covers(candidates, of_groups())
     windows = WINDOWS.format(group=1)
-    kernel = "Add(y, Enlarge(IdentityKernel(Expand(1; shape=(k, k, 1, 1))); pads=(a, b, c, d)))"
+    kernel = f"Add(y, Enlarge({SQUARE}; pads=(a, b, c, d)))"
     types = "x[n, k, h, w], y[k, k, a+c+1, b+d+1]"
     assert covers(candidates, f"Add(Conv(x, y; {windows}), x) = Conv(x, {kernel}; {windows}) where {types}")
 
@@ -62,6 +76,7 @@ def test_all_are_proved(candidates, proved):
         merged("c, b, a, d"),
         merged("a, b, c, d", SMALL.replace("p, q", "p+a+c, q+b+d")),
         of_image("c, b, a, d"),
+        of_groups(EACH_REPEATED),
     ],
 )
 def test_zeros_at_the_wrong_side_are_refuted(refuted, text):

@@ -44,6 +44,14 @@ MOVED = [
     "Clip(Transpose(x; perm=(-2, -3, -1)); high=(6, 1), low=(0, 1)) = "
     "Transpose(Clip(x; high=(6, 1), low=(0, 1)); perm=(-2, -3, -1)) where x[*b, l, m, n]",
 ]
+TURNED = [
+    "ReduceMean(Transpose(x; perm=(-2, -1, -3)); axes=(-3, -2)) = "
+    "Transpose(ReduceMean(x; axes=(-2, -1)); perm=(-2, -1, -3)) where x[*b, l, m, n]",
+    "ReduceMax(Transpose(x; perm=(-1, -3, -2)); axes=(-1,)) = "
+    "Transpose(ReduceMax(x; axes=(-2,)); perm=(-1, -3, -2)) where x[*b, l, m, n]",
+    "ReduceSum(Transpose(x; perm=(-1, -2)); axes=(-1,)) = "
+    "Transpose(ReduceSum(x; axes=(-2,)); perm=(-1, -2)) where x[*b, m, n]",
+]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +59,7 @@ def candidates(library):
     return discover_moved(library, 0, frozenset(library.operators))
 
 
-@pytest.mark.parametrize("law", JOINED + MOVED)
+@pytest.mark.parametrize("law", JOINED + MOVED + TURNED)
 def test_what_moves_elements_passes_operators_that_are_not_enumerated(candidates, covers, law):
     assert covers(candidates, law)
 

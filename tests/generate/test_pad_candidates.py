@@ -2,6 +2,7 @@
 
 import pytest
 
+from taso_opt.generate.schemes.cropped import discover_cropped
 from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.semantics.bounds import bounds_of_sizes
 from taso_opt.spec.text import format_rule, parse_rule
@@ -112,10 +113,11 @@ def test_what_padding_changes_is_refuted_and_not_proved(library, prover, op, tex
 
 
 def test_slices_of_padding_are_found_where_nothing_is_left_of_it_too(library, op):
-    rules = [rule for rule in discover_slices(library, 0, frozenset({"Pad", "Slice"})) if has_padding(rule)]
+    found = (discover(library, 0, frozenset({"Pad", "Slice"})) for discover in (discover_slices, discover_cropped))
+    rules = [rule for rules in found for rule in rules if has_padding(rule)]
     texts = list(map(format_rule, rules))
     assert "x = Slice(Pad(x; pads=(0, p_l, 0, p_r)); axis=-1, sizes=(p_l, k, p_r)) where x[*b, m, k]" in texts
-    assert len(texts) == 8
+    assert len(texts) == 4 + 10
     for rule in rules:
         assert prove_definition(op, rule) is None, format_rule(rule)
 

@@ -29,7 +29,7 @@ def test_a_scale_of_channels_is_a_kernel_of_one_channel_a_group_and_the_other_wa
 def test_the_library_joins_a_scaled_image_and_a_pointwise_convolution_of_it(op, covers):
     rules = list(read_rules(None, op))
     assert covers(rules, MERGED)
-    assert directions(rules, "Add(Mul(z, x), Conv(x, y; ") == 2
+    assert directions(rules, "Add(Mul(z, x), Conv(x, y; dilations=(d_h, d_w), group=1, ") == 2
 
 
 def test_slices_pass_batch_normalization_along_each_axis(library, op):

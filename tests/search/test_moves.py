@@ -67,6 +67,18 @@ def test_a_rule_that_loses_a_little_everywhere_is_a_joint_move_as_far_as_the_los
     assert spelled(op, outputs, losses, bearable=1.0) == [4]
 
 
+def test_what_takes_an_operator_apart_at_one_place_counts_like_a_joint_move_as_far_as_the_loss_is_bearable(op):
+    outputs = (op.Relu(tensor(Var, "a", 4)), op.Relu(op.Sigmoid(tensor(Var, "b", 4))))
+    apart = "Relu(Sigmoid(x)) = Max(Sigmoid(x), Sub(x, x)) where x[*b]"
+
+    def joint(loss, bearable):
+        return len(moves(op, outputs, (apart,), lambda changes, _: [loss] * len(changes), bearable=bearable)[1])
+
+    assert joint(0.1, bearable=0.2) == 1
+    assert joint(0.3, bearable=0.2) == 0
+    assert joint(0.0, bearable=0.2) == 0  # what costs nothing waits for nothing
+
+
 def test_what_changes_nothing_is_a_joint_move_beside_what_loses(op):
     outputs = tuple(op.Relu(tensor(Var, name, 4)) for name in "abcd")
     assert sorted(spelled(op, outputs, [0.0, 0.0, 0.1, 0.1], bearable=0.3)) == [2, 4]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from taso_opt.core.rule import Rule
 from taso_opt.generate.schemes.adjoining import discover_adjoining
 from taso_opt.generate.schemes.blocks import discover_blocks
+from taso_opt.generate.schemes.cropped import discover_cropped
 from taso_opt.generate.schemes.expansions import discover_expansions
 from taso_opt.generate.schemes.features import discover_features
 from taso_opt.generate.schemes.flattened import discover_flattened
@@ -19,6 +20,7 @@ from taso_opt.generate.schemes.moved import discover_moved
 from taso_opt.generate.schemes.pairs import discover_pairs
 from taso_opt.generate.schemes.pixels import discover_pixels
 from taso_opt.generate.schemes.pooled import discover_pooled
+from taso_opt.generate.schemes.relative import discover_relative
 from taso_opt.generate.schemes.repeats import discover_repeats
 from taso_opt.generate.schemes.separable import discover_separable
 from taso_opt.generate.schemes.shuffled import discover_shuffled
@@ -35,6 +37,7 @@ Scheme = Callable[[SpecLibrary, int, frozenset[str]], tuple[Rule, ...]]
 SCHEMES: tuple[Scheme, ...] = (
     discover_slices,
     discover_zeros,
+    discover_cropped,
     discover_means,
     discover_pooled,
     discover_expansions,
@@ -53,6 +56,7 @@ SCHEMES: tuple[Scheme, ...] = (
     discover_volumes,
     discover_pairs,
     discover_lookups,
+    discover_relative,
     discover_repeats,
     discover_flattened,
 )

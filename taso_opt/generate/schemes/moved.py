@@ -32,11 +32,17 @@ MOVEMENTS: tuple[tuple[str, str, Mapping[str, Attribute]], ...] = (
 )
 """Movements of one operand, of which all others that are enumerated consist."""
 
+REDUCTIONS = ("ReduceMax", "ReduceMean", "ReduceSum")
+TURNS = (("*b m n", SWAP), ("*b l m n", (-1, -3, -2)), ("*b l m n", (-2, -1, -3)))
+AXES = ((-3,), (-2,), (-1,), (-2, -1), (-3, -2))
+"""What is taken of all elements, how axes are turned before, and along which of them it is taken."""
+
 
 def discover_moved(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates in which a movement meets one of the named operators, in the order of their text form."""
     builder = library.builder()
-    rules = (rule for name in sorted(operators) for rule in _candidates(builder, library.operators[name]))
+    maps = (rule for name in sorted(operators) for rule in _candidates(builder, library.operators[name]))
+    rules = (*maps, *_reduced(builder))
     fitting = (rule for rule in rules if len(rule.variables) <= len(VARIABLES) and _gives_numbers(rule, builder))
     return confirmed(fitting, builder, seed, operators)
 
@@ -54,6 +60,21 @@ def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:
     if operator.elementwise and operator.arity:
         for values, movement in product(parameters(operator), MOVEMENTS):
             yield from _moved(builder, operator, values, *movement)
+
+
+def _reduced(builder: Builder) -> Iterator[Rule]:
+    """What is taken of all elements along axes of what is turned: what is turned of that along the axes before."""
+    for name, (scheme, perm) in product(REDUCTIONS, TURNS):
+        x = Var("x", parse_scheme(scheme))
+        turned = builder.apply("Transpose", (x,), {"perm": perm})
+        for axes in AXES:
+            try:
+                before = tuple(sorted(perm[axis] for axis in axes))
+                source = builder.apply(name, (turned,), {"axes": axes})
+                target = builder.apply("Transpose", (builder.apply(name, (x,), {"axes": before}),), {"perm": perm})
+            except DOES_NOT_FIT:
+                continue
+            yield Rule((source,), (target,))
 
 
 def _joined(builder: Builder, operator: Operator, cut: Cut) -> Iterator[Rule]:

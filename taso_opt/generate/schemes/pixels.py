@@ -35,6 +35,12 @@ WEIGHTS, BIAS = "k p", "p"
 
 PIXEL: dict[str, Attribute] = {"dilations": (1, 1), "group": 1, "pads": (0, 0, 0, 0), "strides": (1, 1)}
 
+LINE: dict[str, Attribute] = {"dilations": (1,), "group": 1, "pads": (0, 0), "strides": (1,)}
+
+LAST = ((IMAGES, "p k 1 1", PIXEL, TO_FRONT, TO_BACK), ("n m k", "p k 1", LINE, SWAP, SWAP))
+"""Images and lines whose channels are last, kernels and windows of one pixel, and how channels come to be first, and
+last again."""
+
 
 def discover_pixels(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates about products with weights, and maps of channels that are last, in the order of their text form."""
@@ -42,6 +48,7 @@ def discover_pixels(library: SpecLibrary, seed: int, operators: frozenset[str]) 
     rules = [
         *_undone(builder),
         *_products(builder),
+        *_of_last_channels(builder),
         *(rule for name in sorted(operators) for rule in _maps(builder, library.operators[name])),
     ]
     return confirmed(rules, builder, seed, operators)
@@ -62,6 +69,23 @@ def _products(builder: Builder) -> Iterator[Rule]:
         plain = builder.apply("MatMul", (x, y), {})
         yield Rule((plain,), (convolved(builder, x, y),))
         yield Rule((builder.apply("Add", (plain, z), {}),), (convolved(builder, x, y, z),))
+
+
+def _of_last_channels(builder: Builder) -> Iterator[Rule]:
+    """A convolution of one pixel, with a bias or without, of images and lines whose channels were last, as a product.
+
+    Its results have channels first, or last again.
+    """
+    for scheme, kernel, windows, to_front, to_back in LAST:
+        x, y, z = (Var(name, parse_scheme(text)) for name, text in zip("xyz", (scheme, kernel, BIAS), strict=True))
+        outputs, inputs, *_ = y.type.shape
+        weights = transposed(builder, reshaped(builder, y, (outputs, inputs)), SWAP)
+        found = builder.apply("MatMul", (x, weights), {})
+        for bias in ((), (z,)):
+            convolved = builder.apply("Conv", (transposed(builder, x, to_front), y, *bias), windows)
+            result = builder.apply("Add", (found, *bias), {}) if bias else found
+            yield Rule((convolved,), (transposed(builder, result, to_front),))
+            yield Rule((transposed(builder, convolved, to_back),), (result,))
 
 
 def _of_rows(builder: Builder, rows: Var, weights: Var, *bias: Var) -> Term:

@@ -18,7 +18,6 @@ from taso_opt.generate.schemes.passing import confirmed, passed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.shared.elementwise import CONCAT_AXES
-from taso_opt.spec.shared.windows import ANY_WINDOWS
 
 SLICE = "Slice"
 SIZES = (symbol("n"), symbol("p"), symbol("q"))
@@ -65,8 +64,6 @@ def _along_one_axis(builder: Builder) -> Iterator[Rule]:
         yield from _of_slice(builder, axis)
         yield from _of_everything(builder, axis)
         yield from _of_neighbours(builder, axis)
-    for axis in CONCAT_AXES[:2]:
-        yield from _of_padding(builder, axis)
     yield _of_rows(builder)
 
 
@@ -131,25 +128,6 @@ def _of_neighbours(builder: Builder, axis: int) -> Iterator[Rule]:
         parts = [_range(builder, x, axis, names, at, at + 1) for at in range(1, count + 1)]
         joined = builder.apply("Concat", parts, {"axis": axis})
         yield Rule((joined,), (_range(builder, x, axis, names, 1, count + 1),))
-
-
-def _of_padding(builder: Builder, axis: int) -> Iterator[Rule]:
-    """A slice of zeros around rows or columns has fewer of them, or none where it keeps what they are around."""
-    n, p, q = SIZES
-    x = Var("x0", parse_scheme("*b n t1" if axis < -1 else "*b t2 n"))
-    few = ANY_WINDOWS["pads"]
-    before, behind = few[axis + 2], few[axis + 4]
-    at = (axis + 2, axis + 4)
-    many = tuple(pad + {at[0]: p, at[1]: q}.get(place, 0) for place, pad in enumerate(few))
-    kept = n + before + behind
-    yield Rule((_sliced(builder, x, many, axis, (p, kept, q)),), (builder.apply("Pad", (x,), {"pads": few}),))
-    lone = tuple(pad if place in at else 0 for place, pad in enumerate(few))
-    yield Rule((_sliced(builder, x, lone, axis, (before, n, behind)),), (x,))
-
-
-def _sliced(builder: Builder, x: Term, pads: tuple[Dim, ...], axis: int, sizes: tuple[Dim, ...]) -> Term:
-    padded = builder.apply("Pad", (x,), {"pads": pads})
-    return builder.apply(SLICE, (padded,), {"axis": axis, "sizes": sizes})
 
 
 def _of_everything(builder: Builder, axis: int) -> Iterator[Rule]:

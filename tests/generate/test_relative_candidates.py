@@ -1,0 +1,47 @@
+"""What rows have in common passes products with weights and what takes the greatest, and nothing else passes."""
+
+import pytest
+
+from taso_opt.generate.schemes.relative import discover_relative
+
+
+def weighted(name="Sub", common="*b, 1, k"):
+    parts = f"{name}(MatMul(x, z), MatMul(y, z))"
+    return f"MatMul({name}(x, y), z) = {parts} where x[*b, m, k], y[{common}], z[k, n]"
+
+
+def greatest(source="Sub(x, y)", target="Sub({}, y)", common="*b, 1, k"):
+    found = target.format("ReduceMax(x; axes=(-2,))")
+    return f"ReduceMax({source}; axes=(-2,)) = {found} where x[*b, m, k], y[{common}]"
+
+
+@pytest.fixture(scope="module")
+def candidates(library):
+    return discover_relative(library, 0, frozenset(library.operators))
+
+
+@pytest.mark.parametrize("law", [weighted(), weighted("Add"), greatest(), greatest("Add(x, y)", "Add({}, y)")])
+def test_products_and_the_greatest_of_sums_and_differences_are_found(candidates, covers, law):
+    assert covers(candidates, law)
+
+
+def test_all_are_proved(candidates, proved):
+    assert proved(candidates)
+    assert len(candidates) == 3 + 2 * 3  # the sum of all rows and a common one is the same either way
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        greatest("Sub(y, x)", "Sub(y, {})"),
+        greatest("Mul(x, y)", "Mul({}, y)"),
+        "MatMul(Sub(x, y), z) = Sub(MatMul(x, z), y) where x[*b, m, k], y[*b, 1, k], z[k, k]",
+    ],
+)
+def test_what_is_less_the_greatest_and_what_has_no_weights_are_refuted(refuted, text):
+    assert refuted(text)
+
+
+def test_only_the_named_operators_are_tried(library):
+    assert len(discover_relative(library, 0, frozenset({"Add", "MatMul"}))) == 1
+    assert discover_relative(library, 0, frozenset({"MatMul", "ReduceMax"})) == ()
