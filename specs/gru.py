@@ -162,12 +162,15 @@ def _step_of_gates(where, mixture, late, of_candidate=None):
         late_or_early = partial(_late_sum, op, there, reset) if late else partial(_early_sum, op, there, reset)
         new = op.Tanh(late_or_early(x, h, *own[2]))
         own = [apart(op, where, one) for one in own]
+        if len(own[2]) > len(own[0]):  # the gates have no bias beside the state
+            own = [*([*one, op.Expand(literal(0), shape=(N,))] for one in own[:2]), own[2]]
         if mixture in TURNED:  # what is 1 less a gate is the gate of the negated sum
             own = [[op.Neg(one) for one in own[0]], *own[1:]]
             return _last(op, x, h, own, late), TURNED[mixture](op, update, new, h)
         return _last(op, x, h, own, late), MIXTURES[mixture](op, update, new, h)
 
-    schemes = cell_schemes("h", weight_schemes(where, GATES))
+    more = {"q2": "n"} if there == "with_both" != where else {}
+    schemes = cell_schemes("h", {**weight_schemes(where, GATES), **more})
     name = f"gru_step_of_gates_{mixture}_with_{'late' if late else 'early'}_reset_and_biases_{where}"
     return Axiom(name if of_candidate is None else f"{name}_or_{there}", law, schemes, {}, respelled=False)
 
@@ -235,7 +238,11 @@ ORDERS = ((0, 1, 2), (1, 0, 2))
 DEFINITIONS = (
     *(_step_of_gates(where, mixture, 0) for where in (*BIASES, *AT_ONCE) for mixture in (*MIXTURES, *TURNED)),
     *(_step_of_gates(where, mixture, 1) for where in (*LATE, "behind") for mixture in (*MIXTURES, *TURNED)),
-    *(_step_of_gates("behind", mixture, 1, of_candidate="with_x") for mixture in (*MIXTURES, *TURNED)),
+    *(
+        _step_of_gates(where, mixture, 1, of_candidate=there)
+        for where, there in (("behind", "with_x"), ("behind", "with_both"), ("with_x", "with_both"))
+        for mixture in (*MIXTURES, *TURNED)
+    ),
     *(_step_of_joined_gates(where, mixture, order) for where in LATE for mixture in MIXTURES for order in ORDERS),
     *(_step_of_joined_pair(where, mixture) for where in AT_ONCE for mixture in MIXTURES),
 )

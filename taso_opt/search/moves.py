@@ -114,10 +114,14 @@ def moves_from(
     free = [(move, change) for move, change in gains if move.is_free]
     groups = (*_by_rule(gains), gains, *_by_rule(free), *_by_rule(level), *_by_rule(others), *_alike(level))
     moves = (combined(group, bearable) for group in groups)
-    lone = (group[0][0] for group in _by_rule(others) if len(group) == 1)
-    opening = (move for move in lone if move.saved < 0 < move.change)
+    opening = [move for move in _lone(priced) if move.saved < 0 < move.change <= bearable]
     joint = {move.replacements: move for move in (*moves, *opening) if move is not None}
-    return [move for move, _ in priced], list(joint.values())
+    return [move for move, _ in priced if move.replacements not in joint], list(joint.values())
+
+
+def _lone(priced: Sequence[tuple[Move, LocalChange]]) -> Iterator[Move]:
+    """What a rule does that fits at one place alone."""
+    return (move for ((move, _), *others) in _by_rule(priced) if not others)
 
 
 def narrow_losses(

@@ -33,6 +33,9 @@ def convolved(windows, group=1):
         f"Sub(Conv(x, y; {PADDED.format(g='g')}), z) = "
         f"Conv(x, y, Neg(Reshape(z; shape=(g*m))); {PADDED.format(g='g')}) {RESULTS}",
         "Div(MatMul(x, y), z) = MatMul(x, Div(y, z)) where x[*b, m, k], y[k, n], z[n]",
+        "Mul(Add(MatMul(x, y), z), s) = Add(MatMul(x, Mul(y, s)), Mul(z, s)) where x[*b, m, k], y[k, n], z[n], s[]",
+        f"Div(Conv(x, y, b; {PADDED.format(g='g')}), s) = "
+        f"Conv(x, Div(y, s), Div(b, s); {PADDED.format(g='g')}) where x[n, g*c, h, w], y[g*m, c, i, j], b[g*m], s[]",
         "Transpose(Sub(x, z); perm=(-1, -3, -2)) = "
         "Sub(Transpose(x; perm=(-1, -3, -2)), Reshape(z; shape=(c, 1, 1))) where x[*b, h, w, c], z[c]",
     ],
@@ -42,7 +45,7 @@ def test_they_are_found(candidates, covers, text):
 
 
 def test_all_are_proved(candidates, proved):
-    assert len(candidates) == 95
+    assert len(candidates) == 106
     assert proved(candidates)
 
 

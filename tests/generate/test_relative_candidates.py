@@ -5,14 +5,17 @@ import pytest
 from taso_opt.generate.schemes.relative import discover_relative
 
 
-def weighted(name="Sub", common="*b, 1, k"):
+def weighted(name="Sub"):
     parts = f"{name}(MatMul(x, z), MatMul(y, z))"
-    return f"MatMul({name}(x, y), z) = {parts} where x[*b, m, k], y[{common}], z[k, n]"
+    return f"MatMul({name}(x, y), z) = {parts} where x[*b, m, k], y[*b, 1, k], z[k, n]"
 
 
-def greatest(source="Sub(x, y)", target="Sub({}, y)", common="*b, 1, k"):
-    found = target.format("ReduceMax(x; axes=(-2,))")
-    return f"ReduceMax({source}; axes=(-2,)) = {found} where x[*b, m, k], y[{common}]"
+def greatest(source="Sub(x, y)", target="Sub({}, y)", axes="-2,", common="*b, 1, k"):
+    found = target.format(f"ReduceMax(x; axes=({axes}))")
+    return f"ReduceMax({source}; axes=({axes})) = {found} where x[*b, m, k], y[{common}]"
+
+
+ROWS = greatest(axes="-1,", common="*b, m, 1")
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +23,7 @@ def candidates(library):
     return discover_relative(library, 0, frozenset(library.operators))
 
 
-@pytest.mark.parametrize("law", [weighted(), weighted("Add"), greatest(), greatest("Add(x, y)", "Add({}, y)")])
+@pytest.mark.parametrize("law", [weighted(), weighted("Add"), greatest(), greatest("Add(x, y)", "Add({}, y)"), ROWS])
 def test_products_and_the_greatest_of_sums_and_differences_are_found(candidates, covers, law):
     assert covers(candidates, law)
 

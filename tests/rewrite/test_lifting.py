@@ -47,6 +47,10 @@ SUM_OF_MATMULS = (
 UNSPLIT = (
     "Concat(Split(x; axis=-2, sizes=(n, p))[0], Split(x; axis=-2, sizes=(n, p))[1]; axis=-2) = x where x[*b, n+p, m]"
 )
+ROWS_OF_STACKS = (
+    "Concat(Reshape(x; shape=(p*q, k)), Reshape(y; shape=(r*q, k)); axis=-2) = "
+    "Reshape(Concat(x, y; axis=-3); shape=(p*q+r*q, k)) where x[p, q, k], y[r, q, k]"
+)
 
 
 def image(name, *shape):
@@ -151,6 +155,15 @@ def test_a_map_over_a_long_concatenation_moves_out_in_one_step():
     op, steps = steps_of(RELU_OF_CONCAT, root)
     assert len(steps) == 1
     assert operator_count(substitute_terms(op, [root], steps[0].mapping)) == 2
+    assert_equal(op, [root], steps)
+
+
+def test_rows_of_several_stacks_are_rows_of_all_of_them_however_many_there_are():
+    op = load_specs().builder()
+    stacks = [image(f"x{at}", depth, 3, 4) for at, depth in enumerate((1, 5, 1, 2))]
+    root = op.Concat(*(op.Reshape(one, shape=(3 * one.type.shape[0], 4)) for one in stacks), axis=-2)
+    op, steps = steps_of(ROWS_OF_STACKS, root)
+    assert [step.image for step in steps] == [op.Reshape(op.Concat(*stacks, axis=-3), shape=(27, 4))]
     assert_equal(op, [root], steps)
 
 
@@ -340,3 +353,15 @@ def test_thousands_of_operands_are_matched_one_after_the_other():
     rows = [image(f"x{at}", 1, 4) for at in range(3000)]
     _, steps = steps_of(RELU_OF_CONCAT, op.Concat(*map(op.Relu, rows), axis=-2))
     assert [old.operator for step in steps for old, _ in step.replacements] == ["Concat"]
+
+
+def test_what_is_only_laid_out_anew_is_not_cut_up_for_that():
+    op = load_specs().builder()
+    root = op.Reshape(image("x", 1, 12), shape=(3, 4))
+    split = "Split(x; axis=-1, sizes=(n, n, n))"
+    parts = ", ".join(f"{split}[{at}]" for at in range(3))
+    text = f"Concat({parts}; axis=-2) = Reshape(x; shape=(3, n)) where x[1, 3*n]"
+    assert steps_of(text, root)[1] == []
+    apart = op.Split(image("x", 1, 12), axis=-1, sizes=(4, 4, 4))
+    (step,) = steps_of(text, op.Concat(*(op.item(apart, at) for at in range(3)), axis=-2))[1]
+    assert step.image == root

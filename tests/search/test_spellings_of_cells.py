@@ -138,6 +138,25 @@ def test_states_may_keep_the_axis_of_directions(op, rewriter, batch):
     assert_one(op, rewriter, "LSTM", h)
 
 
+@pytest.mark.parametrize("where", ["with x", "behind"])
+def test_the_candidate_of_a_unit_may_have_a_bias_inside_the_reset_and_one_outside(op, rewriter, where):
+    """As in Flax: a gate has one bias, the candidate two, of which the reset gate leaves one alone."""
+    (*gates, (w, r, p)), q = weights(gates=3), tensor(Const, "q", SIZE)
+    h = tensor(Var, "h", 2, SIZE)
+
+    def gate(x, h, w, r, p):
+        if where == "behind":
+            return op.Sigmoid(affine(op, x, h, (w, r, p)))
+        return op.Sigmoid(op.Add(op.Add(op.MatMul(x, w), p), op.MatMul(h, r)))
+
+    for x in elements(4):
+        update, reset = (gate(x, h, *own) for own in gates)
+        of_h = op.Mul(reset, op.Add(op.MatMul(h, r), q))
+        new = op.Tanh(op.Add(op.Add(op.MatMul(x, w), p), of_h))
+        h = op.Add(op.Mul(op.Sub(ONE, update), new), op.Mul(update, h))
+    assert_one(op, rewriter, "GRU", h)
+
+
 def test_a_state_may_be_moved_away_from_what_it_was(op, rewriter):
     h = tensor(Var, "h", 2, SIZE)
     for x in elements(4):

@@ -26,6 +26,7 @@ from taso_opt.generate.schemes.separable import discover_separable
 from taso_opt.generate.schemes.shuffled import discover_shuffled
 from taso_opt.generate.schemes.slices import discover_slices
 from taso_opt.generate.schemes.stacked import discover_stacked
+from taso_opt.generate.schemes.steps import discover_steps
 from taso_opt.generate.schemes.tiles import discover_tiles
 from taso_opt.generate.schemes.volumes import discover_volumes
 from taso_opt.generate.schemes.zeros import discover_zeros
@@ -53,6 +54,7 @@ SCHEMES: tuple[Scheme, ...] = (
     discover_adjoining,
     discover_pixels,
     discover_stacked,
+    discover_steps,
     discover_volumes,
     discover_pairs,
     discover_lookups,

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from taso_opt.core.dims import Dim, total
+from taso_opt.core.dims import Dim, symbol, total
 from taso_opt.core.rule import Rule
 from taso_opt.core.term import Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.cuts import Cut, G
 from taso_opt.generate.schemes.passing import confirmed
-from taso_opt.generate.schemes.slices import SIZES, SLICE
+from taso_opt.generate.schemes.slices import SLICE
 from taso_opt.generate.schemes.zeros import PAD
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.shared.windows import ANY_WINDOWS
 
-AROUND: Sequence[Dim] = ANY_WINDOWS["pads"]
+PADS: Sequence[Dim] = ANY_WINDOWS["pads"]
+KEPT, *FURTHER = map(symbol, "npq")
+"""How much a slice keeps of what zeros are around, and how much it leaves out before and behind."""
+
 SIDES = {-2: (0, 2), -1: (1, 3)}
 """Where pads say how many zeros are before and behind an axis."""
 
@@ -46,24 +49,24 @@ def _sliced(builder: Builder) -> Iterator[Rule]:
     for axis, inside in product(SIDES, product((False, True), repeat=2)):
         yield _crop(builder, axis, inside)
     for axis, sides in SIDES.items():
-        before, behind = (AROUND[side] for side in sides)
-        x = _pixels(axis, SIZES[:1])
-        pads = [pad if place in sides else 0 for place, pad in enumerate(AROUND)]
-        yield Rule((_cut(builder, _padded(builder, x, pads), axis, (before, SIZES[0], behind)),), (x,))
+        before, behind = (PADS[side] for side in sides)
+        x = _pixels(axis, [KEPT])
+        pads = [pad if place in sides else 0 for place, pad in enumerate(PADS)]
+        yield Rule((_cut(builder, _padded(builder, x, pads), axis, (before, KEPT, behind)),), (x,))
 
 
 def _crop(builder: Builder, axis: int, inside: Sequence[bool]) -> Rule:
     """One that leaves out some zeros, or all of them and something of what they are around, at either side."""
-    pads, left = list(AROUND), list(AROUND)
-    whole: list[Dim] = [0, SIZES[0], 0]
+    pads, left = list(PADS), list(PADS)
+    whole: list[Dim] = [0, KEPT, 0]
     kept = list(whole)
-    for side, place, further, deep in zip((0, 2), SIDES[axis], SIZES[1:], inside, strict=True):
+    for side, place, further, deep in zip((0, 2), SIDES[axis], FURTHER, inside, strict=True):
         if deep:
-            whole[side], kept[side] = further, further + AROUND[place]
+            whole[side], kept[side] = further, further + PADS[place]
             left[place] = 0
         else:
-            kept[side], kept[1] = further, kept[1] + AROUND[place]
-            pads[place] = AROUND[place] + further
+            kept[side], kept[1] = further, kept[1] + PADS[place]
+            pads[place] = PADS[place] + further
     x = _pixels(axis, whole)
     some = _cut(builder, x, axis, whole) if any(inside) else x
     return Rule((_cut(builder, _padded(builder, x, pads), axis, kept),), (_padded(builder, some, left),))

@@ -5,8 +5,8 @@ So each linear operator is applied to data that are scaled or shifted by a numbe
 weights, or with the sum of those added to what it gives, is a candidate where types and floats agree. Windows that
 reach over the border see zeros there, which no shift has touched: shifts are tried without padding. Scales and shifts
 are also tried behind the transposition that brings images from the layout that has channels last to that of
-convolutions. Behind a linear operator each result is divided, lowered, or what is lowered; multiples and sums of
-results are what the enumeration finds.
+convolutions. Behind a linear operator each result is divided, by a number of its own or by one for all, lowered, or
+what is lowered, and with a bias it is multiplied too; other multiples and sums are what the enumeration finds.
 """
 
 from __future__ import annotations
@@ -130,25 +130,32 @@ def _behind(builder: Builder, form: Linear) -> Iterator[Rule]:
         Var(name, parse_scheme(scheme))
         for name, scheme in zip("xwsz", (form.data, form.weights, form.features, form.result), strict=True)
     )
-    divided, given = builder.Div(w, _shaped(builder, s, form.beside)), _shaped(builder, s, form.result)
-    whole = form.applied(builder, x, w)
-    yield Rule((builder.Div(whole, s),), (form.applied(builder, x, divided),))
-    if not form.attributes:
-        for name in SCALINGS:
-            scaled, summand = (builder.apply(name, (each, s), {}) for each in (w, z))
-            source = builder.apply(name, (builder.Add(whole, z), s), {})
-            yield Rule((source,), (builder.Add(form.applied(builder, x, scaled), summand),))
-    else:
-        biased = form.applied(builder, x, w, z)
-        lower, turned = builder.Sub(z, given), builder.Sub(given, z)
-        yield Rule((builder.Div(biased, s),), (form.applied(builder, x, divided, builder.Div(z, given)),))
+    yield from _scaled(builder, form, x, w, s, z)
+    yield from _scaled(builder, form, x, w, Var("s", parse_scheme("")), z)
+    if form.attributes:
+        given = _shaped(builder, s, form.result)
+        whole, biased = form.applied(builder, x, w), form.applied(builder, x, w, z)
         for source, kernel, bias in (
             (builder.Sub(whole, s), w, builder.Neg(given)),
-            (builder.Sub(biased, s), w, lower),
+            (builder.Sub(biased, s), w, builder.Sub(z, given)),
             (builder.Sub(s, whole), builder.Neg(w), given),
-            (builder.Sub(s, biased), builder.Neg(w), turned),
+            (builder.Sub(s, biased), builder.Neg(w), builder.Sub(given, z)),
         ):
             yield Rule((source,), (form.applied(builder, x, kernel, bias),))
+
+
+def _scaled(builder: Builder, form: Linear, x: Var, w: Var, s: Var, z: Var) -> Iterator[Rule]:
+    """Results that are divided, those with a bias multiplied as well: by a number for each feature, or one for all."""
+    beside, given = (_shaped(builder, s, shape) if s.type.rank else s for shape in (form.beside, form.result))
+    whole, divided = form.applied(builder, x, w), form.applied(builder, x, builder.Div(w, beside))
+    yield Rule((builder.Div(whole, s),), (divided,))
+    for name in SCALINGS:
+        weights, bias = builder.apply(name, (w, beside), {}), builder.apply(name, (z, given), {})
+        if form.attributes:
+            biased, scaled = form.applied(builder, x, w, z), form.applied(builder, x, weights, bias)
+        else:
+            biased, scaled = builder.Add(whole, z), builder.Add(form.applied(builder, x, weights), bias)
+        yield Rule((builder.apply(name, (biased, s), {}),), (scaled,))
 
 
 def _transposed(builder: Builder) -> Iterator[Rule]:

@@ -3,6 +3,7 @@
 The enumeration finds how joins, transpositions and reshapes pass the operators that take part in it. A quotient, an
 activation or a normalization lets them pass as well: each of these operators is applied to operands of which one axis
 is cut, as for slices, and to what is joined along that axis; what type-checks and agrees in floats is a candidate.
+Sums, means and the greatest are also taken along the axes of what is transposed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from taso_opt.core.types import REAL, parse_scheme
 from taso_opt.generate.equations.canonical import VARIABLES
 from taso_opt.generate.schemes.cuts import CUT, Cut, cuts, mapped, parameters, sized
 from taso_opt.generate.schemes.passing import DOES_NOT_FIT, confirmed
+from taso_opt.generate.schemes.pixels import TO_BACK, TO_FRONT
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 from taso_opt.spec.operator import Operator
@@ -32,9 +34,9 @@ MOVEMENTS: tuple[tuple[str, str, Mapping[str, Attribute]], ...] = (
 )
 """Movements of one operand, of which all others that are enumerated consist."""
 
-REDUCTIONS = ("ReduceMax", "ReduceMean", "ReduceSum")
-TURNS = (("*b m n", SWAP), ("*b l m n", (-1, -3, -2)), ("*b l m n", (-2, -1, -3)))
-AXES = ((-3,), (-2,), (-1,), (-2, -1), (-3, -2))
+TAKEN = ("ReduceMax", "ReduceMean", "ReduceSum")
+TURNS = (("*b m n", SWAP), ("*b l m n", TO_FRONT), ("*b l m n", TO_BACK))
+ALONG = ((-3,), (-2,), (-1,), (-2, -1), (-3, -2))
 """What is taken of all elements, how axes are turned before, and along which of them it is taken."""
 
 
@@ -64,10 +66,10 @@ def _candidates(builder: Builder, operator: Operator) -> Iterator[Rule]:
 
 def _reduced(builder: Builder) -> Iterator[Rule]:
     """What is taken of all elements along axes of what is turned: what is turned of that along the axes before."""
-    for name, (scheme, perm) in product(REDUCTIONS, TURNS):
+    for name, (scheme, perm) in product(TAKEN, TURNS):
         x = Var("x", parse_scheme(scheme))
         turned = builder.apply("Transpose", (x,), {"perm": perm})
-        for axes in AXES:
+        for axes in ALONG:
             try:
                 before = tuple(sorted(perm[axis] for axis in axes))
                 source = builder.apply(name, (turned,), {"axes": axes})

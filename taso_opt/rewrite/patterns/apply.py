@@ -19,6 +19,7 @@ from taso_opt.rewrite.patterns.pattern import (
     Output,
     Part,
     Pattern,
+    Summed,
     Total,
     Variable,
 )
@@ -83,7 +84,7 @@ class Instantiation:
     def _all(self, inner: Pattern) -> list[Term]:
         return [self._build(inner, element) for element in range(self._count)]
 
-    def _attribute(self, value: Attribute | Total, element: int) -> Attribute:
+    def _attribute(self, value: Summed, element: int) -> Attribute:
         if isinstance(value, Total):
             return total(self._size(value.size, at) for at in range(self._count))
         if not isinstance(value, tuple):

@@ -28,6 +28,7 @@ from taso_opt.rewrite.patterns.pattern import (
     Output,
     Part,
     Pattern,
+    Summed,
     Total,
     Variable,
     shared_leaves,
@@ -227,20 +228,21 @@ class _Lifting:
         private = element and self._mentions_private_sizes(term.attributes)
         return Application(term.operator, args, attributes, operator is not None and operator.commutative, private)
 
-    def _totals(self, attributes: Attributes, in_source: bool) -> tuple[tuple[str, Attribute | Total], ...]:
+    def _totals(self, attributes: Attributes, in_source: bool) -> tuple[tuple[str, Summed], ...]:
         """Attributes of what stands outside the elements: private sizes occur only summed up, and only in targets."""
-        found: list[tuple[str, Attribute | Total]] = []
-        for name, value in attributes:
-            if not self._mentions_private_sizes(value):
-                found.append((name, value))
-                continue
-            if in_source or not isinstance(value, Size):
-                raise NotLiftable
-            mine = total(Size((term,)) for term in value.terms if any(factor in self._sizes for factor in term[0]))
-            if total((mine, self._renamed_size(mine))) != value:
-                raise NotLiftable
-            found.append((name, Total(mine)))
-        return tuple(found)
+        return tuple((name, self._summed(value, in_source)) for name, value in attributes)
+
+    def _summed(self, value: Attribute, in_source: bool) -> Summed:
+        if not self._mentions_private_sizes(value):
+            return value
+        if isinstance(value, tuple):
+            return tuple(self._summed(part, in_source) for part in value)
+        if in_source or not isinstance(value, Size):
+            raise NotLiftable
+        mine = total(Size((term,)) for term in value.terms if any(factor in self._sizes for factor in term[0]))
+        if total((mine, self._renamed_size(mine))) != value:
+            raise NotLiftable
+        return Total(mine)
 
     def _pair(self, term: Apply) -> Term | None:
         """The operand for the first element when the two operands correspond, else None."""

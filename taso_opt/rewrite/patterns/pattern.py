@@ -67,16 +67,20 @@ class Application:
 
     operator: str
     args: tuple[Pattern, ...]
-    attributes: tuple[tuple[str, Attribute | Total], ...]
+    attributes: tuple[tuple[str, Summed], ...]
     commutative: bool
     private: bool
 
 
 @dataclass(frozen=True)
 class Total:
-    """The value of an attribute of a target that is the sum of a private size over all elements."""
+    """The value of an attribute of a target that is a sum of a private size over all elements, or one number of it."""
 
     size: Dim
+
+
+Summed: TypeAlias = "Attribute | Total | tuple[Summed, ...]"
+"""An attribute in which sums over all elements may stand."""
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,17 @@ FRACTION = 2
 COMPOSED = frozenset({"Split", *MOVEMENTS})
 """Others are made only of rules with one of these in their source."""
 
+LAID_OUT = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+"""What changes no element and no order but that of axes."""
+
 
 def useful(rule: Rule, builder: Builder) -> Rule | None:
     """The rule in this direction with no size open; None where a search has no use for it.
 
-    That is so where its source does not tell its target or stays in it, and where it makes a root of a difference.
+    That is so where its source does not tell its target or stays in it, where it makes a root of a difference, and
+    where it cuts up what is only laid out anew.
     """
-    if not rule.tells_target or _only_adds(rule, builder) or _makes_a_root_of_a_difference(rule):
+    if not rule.tells_target or _only_adds(rule, builder) or _makes_a_root_of_a_difference(rule) or _cuts_up(rule):
         return None
     return _closed(rule, builder)
 
@@ -110,6 +114,14 @@ def _only_adds(rule: Rule, builder: Builder) -> bool:
         return False
     repeated = source.attributes == target.attributes and all(_repeats(old, new, builder) for old, new in changed)
     return repeated or (bool(changed) and all(_doubles(old, new) for old, new in changed))
+
+
+def _cuts_up(rule: Rule) -> bool:
+    """Whether the rule in this direction takes parts of what only has another shape, or its axes in another order."""
+    source, target = (
+        {term.operator for term in postorder(side) if isinstance(term, Apply)} for side in (rule.source, rule.target)
+    )
+    return len(rule.source) == 1 and source <= LAID_OUT and "Split" in target
 
 
 def _repeats(old: Term, new: Term, builder: Builder) -> bool:
