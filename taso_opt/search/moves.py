@@ -28,6 +28,9 @@ JOINT, ANOTHER_PLACE = 0.25, 0.1
 """Of how many steps a move counts as a detour: joint ones are few and lead far, and what a rule does at one place says
 most of what it does at another."""
 
+PRODUCTS = frozenset({"Conv", "MatMul"})
+"""What is taken apart so that one part of it can go into weights or be computed elsewhere."""
+
 Sketch = Any
 """The operators at the top of a term, nested as they are."""
 
@@ -90,7 +93,7 @@ def moves_from(
     """Every step on the graph as a move, and the joint moves: all gains of one rule, and all gains together.
 
     What one rule changes everywhere without a change of cost, with fewer operators or with as many, or for no more than
-    `bearable` seconds in all, is a joint move as well, since gains may wait behind it; so is what takes operators apart
+    `bearable` seconds in all, is a joint move as well, since gains may wait behind it; so is what takes a product apart
     at such a loss where a rule fits at one place alone; and so is what changes nothing and leads to the same
     everywhere, where a rule fits in several ways.
     With `trials`, of which those of earlier graphs count, those short sequences of steps that fold weights and gain as
@@ -114,14 +117,20 @@ def moves_from(
     free = [(move, change) for move, change in gains if move.is_free]
     groups = (*_by_rule(gains), gains, *_by_rule(free), *_by_rule(level), *_by_rule(others), *_alike(level))
     moves = (combined(group, bearable) for group in groups)
-    opening = [move for move in _lone(priced) if move.saved < 0 < move.change <= bearable]
+    opening = [move for move in _taking_apart(priced) if 0 < move.change <= bearable]
     joint = {move.replacements: move for move in (*moves, *opening) if move is not None}
     return [move for move, _ in priced if move.replacements not in joint], list(joint.values())
 
 
-def _lone(priced: Sequence[tuple[Move, LocalChange]]) -> Iterator[Move]:
-    """What a rule does that fits at one place alone."""
-    return (move for ((move, _), *others) in _by_rule(priced) if not others)
+def _taking_apart(priced: Sequence[tuple[Move, LocalChange]]) -> Iterator[Move]:
+    """What a rule that fits at one place alone does there, where it makes several products or convolutions of one."""
+    for (move, change), *others in _by_rule(priced):
+        if not others and _products(change.born) > _products(change.dead):
+            yield move
+
+
+def _products(terms: Iterable[Term]) -> int:
+    return sum(isinstance(term, Apply) and term.operator in PRODUCTS and not term.is_constant for term in terms)
 
 
 def narrow_losses(

@@ -67,16 +67,20 @@ def test_a_rule_that_loses_a_little_everywhere_is_a_joint_move_as_far_as_the_los
     assert spelled(op, outputs, losses, bearable=1.0) == [4]
 
 
-def test_what_takes_an_operator_apart_at_one_place_counts_like_a_joint_move_as_far_as_the_loss_is_bearable(op):
-    outputs = (op.Relu(tensor(Var, "a", 4)), op.Relu(op.Sigmoid(tensor(Var, "b", 4))))
-    apart = "Relu(Sigmoid(x)) = Max(Sigmoid(x), Sub(x, x)) where x[*b]"
+def test_what_takes_a_product_apart_at_one_place_counts_like_a_joint_move_as_far_as_the_loss_is_bearable(op):
+    x, y, w = tensor(Var, "x", 2, 4), tensor(Var, "y", 2, 4), tensor(Const, "w", 4, 3)
+    apart = "MatMul(Sub(x, y), z) = Sub(MatMul(x, z), MatMul(y, z)) where x[*b, m, k], y[*b, m, k], z[k, n]"
+    spelled = "Relu(x) = Max(x, Sub(x, x)) where x[*b]"
 
-    def joint(loss, bearable):
-        return len(moves(op, outputs, (apart,), lambda changes, _: [loss] * len(changes), bearable=bearable)[1])
+    def joint(text, outputs, loss, bearable):
+        return len(moves(op, outputs, (text,), lambda changes, _: [loss] * len(changes), bearable=bearable)[1])
 
-    assert joint(0.1, bearable=0.2) == 1
-    assert joint(0.3, bearable=0.2) == 0
-    assert joint(0.0, bearable=0.2) == 0  # what costs nothing waits for nothing
+    once, twice = [tuple(op.MatMul(op.Sub(one, y), w) for one in sides) for sides in ((x,), (x, op.Relu(x)))]
+    assert joint(apart, once, 0.1, bearable=0.2) == 1
+    assert joint(apart, once, 0.3, bearable=0.2) == 0
+    assert joint(apart, once, 0.0, bearable=0.2) == 0  # what costs nothing waits for nothing
+    assert joint(apart, twice, 0.15, bearable=0.2) == 0  # the rule fits at two places
+    assert joint(spelled, (op.Relu(x),), 0.1, bearable=0.2) == 0  # nothing opens by it
 
 
 def test_what_changes_nothing_is_a_joint_move_beside_what_loses(op):
