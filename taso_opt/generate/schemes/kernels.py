@@ -73,11 +73,10 @@ def _of_image(builder: Builder, s: Var, groups: str, scaled: bool) -> Term:
     """The kernel of one pixel that gives an image, with its channels scaled or not: of its group each has itself."""
     channels, inputs = CHANNELS[groups]
     shape, square = (parse_scheme(f"{outputs} {inputs} 1 1").shape for outputs in (channels, inputs))
-    factor = builder.Reshape(s, shape=(shape[0], 1, 1, 1))
+    factor = s if groups == "1" else builder.Reshape(s, shape=(shape[0], 1, 1, 1))
     if groups == "c":
         return factor if scaled else builder.Expand(literal(1), shape=shape)
-    kernel = builder.IdentityKernel(builder.Expand(literal(1), shape=square))
-    if groups == "1":
-        return builder.Mul(kernel, s) if scaled else kernel
-    kernel = builder.Reshape(builder.Expand(kernel, shape=(G, *square)), shape=shape)
+    kernel: Term = builder.IdentityKernel(builder.Expand(literal(1), shape=square))
+    if groups == "g":
+        kernel = builder.Reshape(builder.Expand(kernel, shape=(G, *square)), shape=shape)
     return builder.Mul(kernel, factor) if scaled else kernel

@@ -74,7 +74,7 @@ class Application:
 
 @dataclass(frozen=True)
 class Total:
-    """The value of an attribute of a target that is a sum of a private size over all elements, or one number of it."""
+    """A private size summed up over all elements: an attribute of a target, or one of the numbers that it has."""
 
     size: Dim
 
