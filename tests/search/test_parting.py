@@ -101,6 +101,40 @@ def test_the_parts_of_a_product_of_joined_rows_are_computed_of_the_tables(op, jo
     assert (product, op.Add(*made)) in images(op, joining, product)
 
 
+DIFFERENCE = "MatMul(Sub(x, y), z) = Sub(MatMul(x, z), MatMul(y, z)) where x[*b, m, k], y[*b, m, k], z[k, n]"
+LAID_OUT = (
+    "Reshape(Gather(x, y; axis=-2); shape=(*s, k)) = Gather(x, Reshape(y; shape=(*s,)); axis=-2) "
+    "where x[m, k], y[*b]: int64"
+)
+
+
+@pytest.fixture
+def parting_neighbours(op):
+    return Rewriter(op, RuleSet(tuple(parse_rule(rule, op) for rule in (DIFFERENCE, LOOKED_UP, LAID_OUT))))
+
+
+def test_the_product_of_a_neighbour_relative_to_a_node_is_computed_of_the_nodes(op, parting_neighbours):
+    nodes, weights = var("nodes", 8, 16), const("w", 16, 4)
+    ends = [Var(name, TensorType("int64", (20,))) for name in ("from", "to")]
+    product = op.MatMul(op.Sub(*(op.Gather(nodes, end, axis=-2) for end in ends)), weights)
+    made = [op.Gather(op.MatMul(nodes, weights), end, axis=-2) for end in ends]
+    assert (product, op.Sub(*made)) in images(op, parting_neighbours, product)
+
+
+def test_neighbours_that_are_laid_out_anew_are_looked_up_as_they_are_to_lie(op, parting_neighbours):
+    nodes, weights, each = var("nodes", 8, 16), const("w", 16, 4), var("each", 5, 4, 16)
+    ids = Var("ids", TensorType("int64", (20,)))
+    neighbours = op.Reshape(op.Gather(nodes, ids, axis=-2), shape=(5, 4, 16))
+    product = op.MatMul(op.Sub(neighbours, each), weights)
+    looked_up = op.Gather(op.MatMul(nodes, weights), op.Reshape(ids, shape=(5, 4)), axis=-2)
+    assert (product, op.Sub(looked_up, op.MatMul(each, weights))) in images(op, parting_neighbours, product)
+
+
+def test_a_product_of_what_is_laid_out_anew_without_a_lookup_is_left_whole(op, parting_neighbours):
+    rows = op.Reshape(var("rows", 20, 16), shape=(5, 4, 16))
+    assert images(op, parting_neighbours, op.MatMul(op.Sub(rows, var("each", 5, 4, 16)), const("w", 16, 4))) == []
+
+
 def test_a_product_of_a_join_without_lookups_is_left_whole(op, joining):
     product = op.MatMul(op.Concat(X, Y, axis=-1), const("w", 32, 16))
     assert images(op, joining, product) == []

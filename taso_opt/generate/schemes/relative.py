@@ -1,7 +1,8 @@
 """Candidates about rows relative to one of them, and what all rows have in common: it is computed once.
 
 Layers on clouds of points and on graphs take the neighbours of a point relative to it. A product with weights, and what
-takes the greatest along an axis, let pass what is the same all along that axis.
+takes the greatest along an axis, let pass what is the same all along that axis; and where two such are added or
+subtracted one after the other, they come together first.
 """
 
 from __future__ import annotations
@@ -10,23 +11,23 @@ from collections.abc import Iterator
 from itertools import permutations, product
 
 from taso_opt.core.rule import Rule
-from taso_opt.core.term import Var
+from taso_opt.core.term import Term, Var
 from taso_opt.core.types import parse_scheme
 from taso_opt.generate.schemes.passing import confirmed
 from taso_opt.spec.builder import Builder
 from taso_opt.spec.library import SpecLibrary
 
 TOGETHER = ("Add", "Sub")
-ALL, COMMON, WEIGHTS = "*b m k", "*b 1 k", "k n"
+ALL, COMMON, FEATURE, WEIGHTS = "*b m k", "*b 1 k", "*b m 1", "k n"
 
-ALONG = {(-1,): "*b m 1", (-2,): "*b 1 k", (-2, -1): "*b 1 1"}
+ALONG = {(-1,): FEATURE, (-2,): COMMON, (-2, -1): "*b 1 1"}
 """Axes along which the greatest is taken, and what is the same all along these."""
 
 
 def discover_relative(library: SpecLibrary, seed: int, operators: frozenset[str]) -> tuple[Rule, ...]:
     """Candidates about what rows have in common, with the named operators alone, in the order of their text form."""
     builder = library.builder()
-    return confirmed((*_products(builder), *_greatest(builder)), builder, seed, operators)
+    return confirmed((*_products(builder), *_greatest(builder), *_sums(builder)), builder, seed, operators)
 
 
 def _products(builder: Builder) -> Iterator[Rule]:
@@ -46,3 +47,29 @@ def _greatest(builder: Builder) -> Iterator[Rule]:
         y = Var("y", parse_scheme(common))
         source = builder.ReduceMax(builder.apply(name, (x, y), {}), axes=axes)
         yield Rule((source,), (builder.apply(name, (builder.ReduceMax(x, axes=axes), y), {}),))
+
+
+def _sums(builder: Builder) -> Iterator[Rule]:
+    """Sums and differences with two that rows have in common: these two come together first."""
+    x = Var("x", parse_scheme(ALL))
+    signs = {"Add": 1, "Sub": -1}
+    for common in (COMMON, FEATURE):
+        one, other = (Var(letter, parse_scheme(common)) for letter in "yz")
+        for inner, outer, swapped, turned in product(TOGETHER, TOGETHER, (False, True), (False, True)):
+            near = builder.apply(inner, (one, x) if swapped else (x, one), {})
+            source = builder.apply(outer, (other, near) if turned else (near, other), {})
+            of_near, of_other = (signs[outer], 1) if turned else (1, signs[outer])
+            of_x, of_one = (signs[inner], 1) if swapped else (1, signs[inner])
+            yield Rule((source,), (_together(builder, x, of_near * of_x, (one, of_near * of_one), (other, of_other)),))
+
+
+def _together(builder: Builder, x: Term, sign: int, *commons: tuple[Term, int]) -> Term:
+    """What is common as one sum or difference, and `x` added to it or subtracted, or it from `x`."""
+    (one, of_one), (other, of_other) = commons
+    if of_one == of_other:
+        whole, of_whole = builder.Add(one, other), of_one
+    else:
+        whole, of_whole = (builder.Sub(one, other), 1) if of_one > 0 else (builder.Sub(other, one), 1)
+    if sign > 0:
+        return builder.Add(whole, x) if of_whole > 0 else builder.Sub(x, whole)
+    return builder.Sub(whole, x)

@@ -3,8 +3,9 @@
 As (x A + y) B = x (A B) + y B, which then joins what else is added: + x C gives x (A B + C) + y B. Or as the product of
 joined rows of tables, x[i] and y[j], which is the sum of (x A)[i] and (y B)[j]: what is computed for each row of a
 table need not be computed for each place where the row is looked up, nor what is computed of a code for each of the
-points that it is repeated for. Taking the product apart makes two of one and costs more than alpha allows; only what
-follows gains, so that all of it is one move.
+points that it is repeated for, nor what is computed of a neighbour relative to a point for each pair of the two. Taking
+the product apart makes two of one and costs more than alpha allows; only what follows gains, so that all of it is one
+move.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from taso_opt.rewrite.patterns.lift import FOLDABLE
 from taso_opt.rewrite.steps import Rewriter
 
 MOST_FOLDS = 3
-JOIN, EXPAND, LOOKUP = "Concat", "Expand", "Gather"
+JOIN, EXPAND, LOOKUP, RESHAPE = "Concat", "Expand", "Gather", "Reshape"
+LINEAR = FOLDABLE | {"Sub"}
+"""What a product of it may be taken apart to."""
 
 Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
 """By each operand of a longer sum the sum and all its operands."""
@@ -44,7 +47,7 @@ def _is_product_of_several(term: Apply, rewriter: Rewriter) -> bool:
 def _has_parts(term: Term) -> bool:
     if not isinstance(term, Apply):
         return False
-    return term.operator in FOLDABLE or (term.operator == JOIN and any(map(is_repeated, term.args)))
+    return term.operator in LINEAR or (term.operator == JOIN and any(map(is_repeated, term.args)))
 
 
 def is_repeated(term: Term) -> bool:
@@ -60,7 +63,7 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
     ((old, new),) = first.replacements
     if not isinstance(old, Apply) or not isinstance(new, Apply):
         return
-    if new.operator not in FOLDABLE or old.operator == new.operator:
+    if new.operator not in LINEAR or old.operator == new.operator:
         return
     steps: tuple[Step, ...] = (first,)
     for _ in range(MOST_FOLDS):
@@ -119,7 +122,15 @@ def fold(part: Term, rewriter: Rewriter) -> Step | None:
         skips = not skipped.isdisjoint(new.children) or not behind_bias.isdisjoint(_without_bias(new, rewriter))
         if is_repeated(new) or (skips and rewriter.folded(step) and not rewriter.is_defined(new)):
             return step
-    return None
+    laid_out = (_looked_up_as_laid_out(operand, rewriter) for operand in live)
+    return next((step for step in laid_out if step is not None), None)
+
+
+def _looked_up_as_laid_out(operand: Term, rewriter: Rewriter) -> Step | None:
+    """The step by which rows that are looked up and laid out anew are looked up as they are to lie."""
+    if not isinstance(operand, Apply) or operand.operator != RESHAPE or not is_repeated(operand.args[0]):
+        return None
+    return next((step for step in rewriter.rewrites(operand) if is_repeated(step.image)), None)
 
 
 def _without_bias(term: Term, rewriter: Rewriter) -> tuple[Term, ...]:
