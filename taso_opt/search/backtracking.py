@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import count
 from typing import Any
 
 from taso_opt.core.term import Term, postorder
@@ -28,25 +26,15 @@ from taso_opt.search.neighbourhood import Expired, Neighbourhood, live_operators
 from taso_opt.search.oracle import CostOracle
 from taso_opt.search.plan import History, Patience, Plan, SearchLimits, SearchPoint, SearchResult, Shortlist
 from taso_opt.search.prices import Prices
+from taso_opt.search.queue import Queue, Waiting, rank
 from taso_opt.search.trials import Trials
 from taso_opt.spec.builder import Builder
 
 MEANINGFUL_GAIN = 0.002
 """Changes of a smaller share are below what measurements tell apart."""
 
-DETOUR = 0.02
-"""By which share of its cost a graph stands further behind for each step that led to nothing better.
-
-Steps that change nothing, as an activation before or behind a reshape, can be taken in any number and order; a step
-that costs a little and opens the way to much must not wait for all of these.
-"""
-
 BEARABLE = 0.04
 """By which share one rule, applied everywhere at once, may make a graph worse to be looked at for what it opens."""
-
-FEWER = 0.1
-"""The power of the number of operators with which a graph's place in the queue grows: where costs are close, the graph
-with fewer operators has more gains before it, and the runtime's overhead behind it."""
 
 MOST_BUILT, FEWEST_BUILT, BUILT_OPERATORS = 16, 4, 8000
 """At most and at least how many of the joint moves from the start are built at once, those that promise most, and how
@@ -101,8 +89,7 @@ class BacktrackingSearch:
         self._builder, self._rewriter, self._cost = builder, rewriter, cost
         self._admissible, self._alpha, self._limits = admissible, alpha, limits
         self._clock = clock or Clock()
-        self._queue: list[tuple[float, int, float, float, Plan, Move | None]] = []
-        self._order = count()
+        self._queue = Queue()
         self._seen: set[tuple[Term, ...]] = set()
         self._expanded: set[tuple[Term, ...]] = set()
         self._first_steps: list[Plan] = []
@@ -132,7 +119,7 @@ class BacktrackingSearch:
             start = self._raised(settled, expired)
             chained = self._chained(settled, original, expired)
             for plan in dict.fromkeys((start, settled, original, chained)):
-                self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
+                self._push(plan)
             self._explore(start, patience, kept, heard)
             self._descend(patience, kept, heard)
             self._pass_over(patience, kept, heard)
@@ -281,7 +268,7 @@ class BacktrackingSearch:
                 break
             own = Shortlist(plan)
             self._queue.clear()
-            self._push(plan.cost, self._operators(plan.outputs), plan, None, 0)
+            self._push(plan)
             patience.begin_again(DESCENT_PATIENCE, DESCENT_WORK)
             self._explore(None, patience, own, lambda _, expanded: heard(kept.best, expanded))
             for found in own.plans():
@@ -291,15 +278,14 @@ class BacktrackingSearch:
 
     def _explore(self, start: Plan | None, patience: Patience, kept: Shortlist, heard: Progress) -> None:
         while self._queue and not patience.exhausted():
-            _, _, predicted, detour, parent, move = heapq.heappop(self._queue)
-            if move is not None and self._is_ruled_out(predicted, kept.best):
+            taken = self._queue.pop()
+            if taken.move is not None and self._is_ruled_out(taken.cost, kept.best):
                 continue
             # 1. Build the graph that the move leads to, unless it was seen; cost it exactly.
-            plan = self._take(parent, move)
+            plan = self._take(taken)
             if plan is None:
                 continue
-            if plan.cost < parent.cost * (1 - MEANINGFUL_GAIN):
-                detour = 0
+            detour = 0.0 if plan.cost < taken.plan.cost * (1 - MEANINGFUL_GAIN) else taken.detour
             # 2. Keep it when it is the best so far, of all or of its kind; drop it when alpha rules it out.
             kept.add(plan)
             patience.reached(kept.best.cost)
@@ -308,6 +294,7 @@ class BacktrackingSearch:
             # 3. Queue every move from it under the cost it promises.
             patience.spend()
             self._expanded.add(plan.outputs)
+            self._queue.note(plan.cost)
             heard(kept.best, patience.expanded)
             end = max(self._limits.budget, patience.seconds + LEAST_EXPANSION_S)
             patience.work(self._expand(plan, detour, start, kept, partial(patience.is_beyond, end)))
@@ -342,10 +329,11 @@ class BacktrackingSearch:
                 if simple is not None:
                     kept.add(simple)
                     self._first_steps.append(simple)
-                    self._push(simple.cost, self._operators(simple.outputs), simple, None, 0)
+                    self._push(simple)
         for move, length, pardoned in lengths(joint, single, MEANINGFUL_GAIN * plan.cost):
             if not self._is_ruled_out(plan.cost + move.change, kept.best):
-                self._push(plan.cost + move.change, operators - move.saved, plan, move, detour + length, pardoned)
+                promised = plan.cost + move.change, operators - move.saved
+                self._queue.push(Waiting(plan, move, *promised, detour + length, pardoned))
         return here.size + len(single) + len(joint)
 
     def _is_ruled_out(self, cost: float, best: Plan) -> bool:
@@ -356,23 +344,22 @@ class BacktrackingSearch:
         return live_operators(postorder(outputs), self._rewriter.is_constant)
 
     def _rank(self, plan: Plan) -> float:
-        return _place(plan.cost, self._operators(plan.outputs))
+        return rank(plan.cost, self._operators(plan.outputs))
 
-    def _push(
-        self, predicted: float, operators: int, plan: Plan, move: Move | None, detour: float, pardoned: float = 0.0
-    ) -> None:
-        place = _place(predicted - pardoned, operators) * (1 + DETOUR * detour)
-        heapq.heappush(self._queue, (place, next(self._order), predicted, detour, plan, move))
+    def _push(self, plan: Plan) -> None:
+        self._queue.push(Waiting(plan, None, plan.cost, self._operators(plan.outputs)))
 
-    def _take(self, parent: Plan, move: Move | None) -> Plan | None:
+    def _take(self, taken: Waiting) -> Plan | None:
+        """The graph that is to be looked at; None where it is seen already or cannot be built."""
+        plan, move = taken.plan, taken.move
         if move is None:
-            self._seen.add(parent.outputs)
-            return None if parent.outputs in self._expanded else parent
-        plan = self._built(parent, move)
-        if plan is None or plan.outputs in self._seen:
+            self._seen.add(plan.outputs)
+            return None if plan.outputs in self._expanded else plan
+        built = self._built(plan, move)
+        if built is None or built.outputs in self._seen:
             return None
-        self._seen.add(plan.outputs)
-        return plan
+        self._seen.add(built.outputs)
+        return built
 
     def _built(self, parent: Plan, move: Move) -> Plan | None:
         """The graph that a move leads to, None when it is cyclic or cannot be written."""
@@ -386,8 +373,3 @@ class BacktrackingSearch:
         if move.change >= 0 and self._cost.adds_up:
             cost = max(cost, parent.cost)
         return Plan(outputs, cost, (*parent.steps, *move.steps))
-
-
-def _place(cost: float, operators: int) -> float:
-    """By what graphs come one after the other."""
-    return float(cost * operators**FEWER)
