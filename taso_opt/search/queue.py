@@ -22,6 +22,12 @@ FEWER = 0.1
 """The power of the number of operators with which a graph's place in the queue grows: where costs are close, the graph
 with fewer operators has more gains before it, and the runtime's overhead behind it."""
 
+CROWD = 0.25
+"""How many steps away a graph counts as for the square root of how many graphs of its cost were looked at.
+
+From 0.25 to 1 nearly all networks find the same, and several of them more than without.
+"""
+
 DIGITS = 6
 """To how many digits graphs cost the same that are spelled in different ways."""
 
@@ -79,7 +85,7 @@ class Queue:
         self._looked_at[_same(cost)] += 1
 
     def _place(self, waiting: Waiting) -> float:
-        steps = waiting.detour + sqrt(self._looked_at[_same(waiting.cost)])
+        steps = waiting.detour + CROWD * sqrt(self._looked_at[_same(waiting.cost)])
         return rank(waiting.cost - waiting.pardoned, waiting.operators) * (1 + DETOUR * steps)
 
 

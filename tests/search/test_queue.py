@@ -47,13 +47,13 @@ def test_what_is_equal_comes_in_the_order_in_which_it_was_found(queue):
 
 
 def test_graphs_of_one_cost_wait_for_dearer_ones_once_some_were_looked_at(queue):
-    alike, dearer = [waiting(1.0) for _ in range(100)], waiting(1.05)
+    alike, dearer = [waiting(1.0) for _ in range(100)], waiting(1.03)
     filled(queue, *alike, dearer)
     before = 0
     while queue.pop() is not dearer:
         before += 1
         queue.note(1.0)
-    assert 1 < before < 20
+    assert 1 < before < 50
     assert len(popped(queue)) == len(alike) - before
 
 
@@ -61,13 +61,13 @@ def test_what_costs_less_than_those_that_were_looked_at_does_not_wait(queue):
     for _ in range(100):
         queue.note(1.0)
     less, same = waiting(0.999), waiting(1.0)
-    assert popped(filled(queue, same, waiting(1.1), less)) == [less, waiting(1.1), same]
+    assert popped(filled(queue, same, waiting(1.04), less)) == [less, waiting(1.04), same]
 
 
 def test_rounding_makes_no_other_cost(queue):
     for _ in range(100):
         queue.note(0.1 + 0.2)
-    same, dearer = waiting(0.3), waiting(0.33)
+    same, dearer = waiting(0.3), waiting(0.31)
     assert popped(filled(queue, same, dearer)) == [dearer, same]
 
 
