@@ -22,6 +22,7 @@ from taso_opt.generate.schemes.pixels import discover_pixels
 from taso_opt.generate.schemes.pooled import discover_pooled
 from taso_opt.generate.schemes.relative import discover_relative
 from taso_opt.generate.schemes.repeats import discover_repeats
+from taso_opt.generate.schemes.rows import discover_rows
 from taso_opt.generate.schemes.separable import discover_separable
 from taso_opt.generate.schemes.shuffled import discover_shuffled
 from taso_opt.generate.schemes.slices import discover_slices
@@ -61,5 +62,6 @@ SCHEMES: tuple[Scheme, ...] = (
     discover_relative,
     discover_repeats,
     discover_flattened,
+    discover_rows,
 )
 """All schemes that stand on nothing but the specs, in the order in which their candidates are listed."""
