@@ -52,7 +52,7 @@ class Queue:
 
     Where operators can be spelled in many ways at no cost, as a bias within a convolution or behind it, there are more
     graphs of one cost than a search can look at, and hardly any shows what the others do not. So each that was looked
-    at lets all others of its cost wait longer: after n of them as if they were the square root of n steps away.
+    at lets all others of its cost wait longer.
     """
 
     def __init__(self) -> None:

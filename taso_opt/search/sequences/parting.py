@@ -19,8 +19,8 @@ from taso_opt.rewrite.steps import Rewriter
 
 MOST_FOLDS = 3
 JOIN, EXPAND, LOOKUP, RESHAPE = "Concat", "Expand", "Gather", "Reshape"
-LINEAR = FOLDABLE | {"Sub"}
-"""What a product of it may be taken apart to."""
+TAKEN_APART = FOLDABLE | {"Sub"}
+"""What products of it may be taken apart."""
 
 Sums = Mapping[Term, tuple[Apply, tuple[Term, ...]]]
 """By each operand of a longer sum the sum and all its operands."""
@@ -47,7 +47,7 @@ def _is_product_of_several(term: Apply, rewriter: Rewriter) -> bool:
 def _has_parts(term: Term) -> bool:
     if not isinstance(term, Apply):
         return False
-    return term.operator in LINEAR or (term.operator == JOIN and any(map(is_repeated, term.args)))
+    return term.operator in TAKEN_APART or (term.operator == JOIN and any(map(is_repeated, term.args)))
 
 
 def is_repeated(term: Term) -> bool:
@@ -63,7 +63,7 @@ def _folded(first: Step, rewriter: Rewriter) -> Iterator[tuple[tuple[Step, ...],
     ((old, new),) = first.replacements
     if not isinstance(old, Apply) or not isinstance(new, Apply):
         return
-    if new.operator not in LINEAR or old.operator == new.operator:
+    if new.operator not in TAKEN_APART or old.operator == new.operator:
         return
     steps: tuple[Step, ...] = (first,)
     for _ in range(MOST_FOLDS):
