@@ -50,26 +50,20 @@ def _greatest(builder: Builder) -> Iterator[Rule]:
 
 
 def _sums(builder: Builder) -> Iterator[Rule]:
-    """Sums and differences with two that rows have in common: these two come together first."""
+    """Sums and differences with two that rows have in common, and those in which these come together first.
+
+    All are tried with all: which are equal, instances tell.
+    """
     x = Var("x", parse_scheme(ALL))
-    signs = {"Add": 1, "Sub": -1}
     for common in (COMMON, FEATURE):
         one, other = (Var(letter, parse_scheme(common)) for letter in "yz")
-        for inner, outer, swapped, turned in product(TOGETHER, TOGETHER, (False, True), (False, True)):
-            near = builder.apply(inner, (one, x) if swapped else (x, one), {})
-            source = builder.apply(outer, (other, near) if turned else (near, other), {})
-            of_near, of_other = (signs[outer], 1) if turned else (1, signs[outer])
-            of_x, of_one = (signs[inner], 1) if swapped else (1, signs[inner])
-            yield Rule((source,), (_together(builder, x, of_near * of_x, (one, of_near * of_one), (other, of_other)),))
+        apart = [whole for near in _either_way(builder, x, one) for whole in _either_way(builder, near, other)]
+        both_ways = _either_way(builder, one, other)
+        together = [builder.Sub(x, both_ways[0]), *(builder.Add(both, x) for both in both_ways)]
+        together += [builder.Sub(both, x) for both in both_ways]
+        yield from (Rule((source,), (target,)) for source, target in product(apart, together))
 
 
-def _together(builder: Builder, x: Term, sign: int, *commons: tuple[Term, int]) -> Term:
-    """What is common as one sum or difference, and `x` added to it or subtracted, or it from `x`."""
-    (one, of_one), (other, of_other) = commons
-    if of_one == of_other:
-        whole, of_whole = builder.Add(one, other), of_one
-    else:
-        whole, of_whole = (builder.Sub(one, other), 1) if of_one > 0 else (builder.Sub(other, one), 1)
-    if sign > 0:
-        return builder.Add(whole, x) if of_whole > 0 else builder.Sub(x, whole)
-    return builder.Sub(whole, x)
+def _either_way(builder: Builder, one: Term, other: Term) -> list[Term]:
+    """The sum of two, and either of them less the other."""
+    return [builder.Add(one, other), builder.Sub(one, other), builder.Sub(other, one)]
