@@ -430,3 +430,20 @@ def test_a_narrow_loss_everywhere_is_passed_over_for_what_gains_behind_it(monkey
     assert_same_values(op, outputs, best.outputs)
     monkeypatch.setattr("taso_opt.search.backtracking.NARROW", 0.08)
     assert BacktrackingSearch(*space).run(outputs).plans[0].outputs == outputs
+
+
+def test_what_costs_a_little_has_its_turn_before_all_spellings_that_change_nothing():
+    """Forty differences can each be taken in two orders at one cost; a gain waits behind one step that loses."""
+    op = load_specs().builder()
+    texts = (
+        "Sub(Sub(x, y), z) = Sub(Sub(x, z), y) where x[*b], y[*b], z[*b]",
+        "Relu(Neg(x)) = Neg(Neg(Neg(Min(0, x)))) where x[*b]",
+        "Neg(Neg(Neg(Neg(x)))) = x where x[*b]",
+    )
+    rewriter = Rewriter(op, RuleSet(tuple(parse_rule(text, op) for text in texts)))
+    orders = [[tensor(Var, f"{name}{place}", 1) for name in "abc"] for place in range(40)]
+    outputs = (op.Neg(op.Relu(op.Neg(tensor(Var, "x", 8)))), *(op.Sub(op.Sub(a, b), c) for a, b, c in orders))
+    finder = BacktrackingSearch(op, rewriter, FakeCost(op), lambda term: True, 1.05, SearchLimits(patience=30))
+    best = finder.run(outputs).plans[0]
+    assert best.cost < FakeCost(op).cost(outputs)
+    assert_same_values(op, outputs, best.outputs)
